@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import pathlib
+import shutil
 import sys
 import time
 
@@ -26,6 +26,8 @@ def up(name: str) -> int:
         print(f"cluster {name} is already up", file=sys.stderr)
         print(kubeconfig)
         return 0
+    # Left by a cluster that a reboot ended, which took the record of it along.
+    shutil.rmtree(directory, ignore_errors=True)
     begin = time.monotonic()
     print(f"starting cluster {name} ...", file=sys.stderr)
     cluster = Cluster().start(directory, detached=True)

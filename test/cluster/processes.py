@@ -36,7 +36,7 @@ from typing import Any
 PORT_RANGE = range(20000, 30000)
 
 # The ranges that RFC 5737 sets aside for documentation: nobody's addresses.
-BRIDGE_RANGES = ("192.0.2.0/24", "203.0.113.0/24", "198.51.100.0/24")
+BRIDGE_RANGES = ("203.0.113.0/24", "198.51.100.0/24", "192.0.2.0/24")
 
 # The kernel signals a child when the *thread* that forked it ends. Tests may start things from
 # short-lived threads, so all forks happen in this one, which lives as long as the process.
@@ -314,6 +314,9 @@ class Keeper:
                 for record in _records(directory)
                 if record["network"]
             }
+            # The machine itself may sit in one of these ranges: a bridge there would cut it off.
+            for line in _ip("-o", "-4", "address", "show").splitlines():
+                taken.add(ipaddress.IPv4Interface(line.split()[3]).network)
             candidates = (
                 network
                 for block in BRIDGE_RANGES
@@ -324,8 +327,8 @@ class Keeper:
             )
             if network is None:
                 raise ProcessError(
-                    f"all documentation networks of /{prefix} are used by engines on this machine: "
-                    f"stop one, or ask for a smaller network (a larger prefix)"
+                    f"all documentation networks of /{prefix} are taken on this machine: "
+                    f"stop an engine, or ask for a smaller network (a larger prefix)"
                 )
             name = f"spw-{self.id}"
             self._record |= {"bridge": name, "network": str(network)}
@@ -399,13 +402,14 @@ def _can_bind(port: int) -> bool:
     return True
 
 
-def _ip(*arguments: str) -> None:
+def _ip(*arguments: str) -> str:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise ProcessError(
             f"`ip {' '.join(arguments)}` failed: {done.stderr.strip()} "
             f"(bridges need root and the package iproute2: `make setup` installs it)"
         )
+    return done.stdout
 
 
 def _remove_cgroup(name: str) -> None:
