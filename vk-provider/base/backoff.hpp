@@ -1,0 +1,16 @@
+// How long to wait before the next attempt: exponential, capped. Pure.
+#pragma once
+
+#include "vk-provider/base/clock.hpp"
+
+namespace spillway::base {
+
+struct BackoffPolicy {
+  Duration first{std::chrono::seconds(1)};
+  Duration cap{std::chrono::minutes(1)};
+};
+
+/// The wait before retry number `retry` (1 is the first): first, 2*first, 4*first, ... but never over the cap.
+Duration backoff_delay(const BackoffPolicy& policy, int retry);
+
+}  // namespace spillway::base

@@ -1,0 +1,44 @@
+// Strings that must not be confused with one another.
+//
+// Values, any thread. An Id is only a name with a type; it does not check what it holds.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace spillway::base {
+
+template <class Tag>
+class Id {
+ public:
+  Id() = default;
+  explicit Id(std::string value) : value_(std::move(value)) {}
+
+  const std::string& str() const { return value_; }
+  bool empty() const { return value_.empty(); }
+
+  auto operator<=>(const Id&) const = default;
+
+ private:
+  std::string value_;
+};
+
+/// metadata.uid of a pod: its identity. A name that is created again is another pod.
+using PodUid = Id<struct PodUidTag>;
+/// A provider's own id of an instance; opaque to everybody else.
+using InstanceId = Id<struct InstanceIdTag>;
+/// `name` of an entry of `providers[]` in the configuration.
+using ProviderName = Id<struct ProviderNameTag>;
+/// A provider's own id of an offer; stable while its price moves.
+using OfferId = Id<struct OfferIdTag>;
+/// What we write on every instance, and the idempotency key of its purchase (model/ownership.hpp).
+using InstanceTag = Id<struct InstanceTagTag>;
+
+}  // namespace spillway::base
+
+template <class Tag>
+struct std::hash<spillway::base::Id<Tag>> {
+  size_t operator()(const spillway::base::Id<Tag>& id) const { return std::hash<std::string>{}(id.str()); }
+};

@@ -1,0 +1,81 @@
+// Typed calls over KubeApi: one function per verb that we use.
+//
+// Owned by the daemon, uses a KubeApi that outlives it; reactor thread only. Repeats nothing and keeps nothing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "vk-provider/kube/kube_api.hpp"
+#include "vk-provider/kube/pod_codec.hpp"
+
+namespace spillway::kube {
+
+struct Lease {
+  Lease() = default;
+  std::string ns;
+  std::string name;
+  std::string resource_version;  // empty when it is to be created
+  std::string holder;            // empty: released
+  std::chrono::seconds duration{0};
+  std::optional<base::WallTime> acquire_time;
+  std::optional<base::WallTime> renew_time;
+  int transitions = 0;
+  /// The Node that owns it (node leases); both empty without one.
+  std::string owner_node_name;
+  std::string owner_node_uid;
+};
+
+struct Event {
+  Event() = default;
+  std::string ns;
+  std::string name;
+  std::string involved_kind = "Pod";
+  std::string involved_namespace;
+  std::string involved_name;
+  std::string involved_uid;
+  std::string involved_version;  // apiVersion of the object: v1
+  bool warning = false;
+  std::string reason;
+  std::string message;
+  base::WallTime first_seen;
+  base::WallTime last_seen;
+  int count = 1;
+};
+
+class Client {
+ public:
+  explicit Client(KubeApi& api) : api_(api) {}
+
+  KubeApi& api() { return api_; }
+
+  /// metadata.uid of the namespace kube-system.
+  async::Task<std::string> get_cluster_uid(base::Deadline deadline);
+
+  /// The new resourceVersion.
+  async::Task<std::string> patch_pod_status(PodStatusPatch patch, base::Deadline deadline);
+  /// Grace 0 with the UID as a precondition. kNotFound and kConflict (another UID by now) both mean that this pod is gone.
+  async::Task<void> delete_pod(model::PodKey key, base::Deadline deadline);
+  async::Task<DecodedPod> get_pod(std::string ns, std::string name, base::Deadline deadline);
+
+  /// data of a ConfigMap (binaryData is not for environments). kNotFound if there is none.
+  async::Task<std::map<std::string, std::string>> get_config_map(std::string ns, std::string name,
+                                                                 base::Deadline deadline);
+  /// data of a Secret, decoded.
+  async::Task<std::map<std::string, std::string>> get_secret(std::string ns, std::string name,
+                                                             base::Deadline deadline);
+
+  async::Task<Lease> get_lease(std::string ns, std::string name, base::Deadline deadline);
+  /// POST if resource_version is empty, otherwise PUT with it (kConflict if somebody else wrote). Returns what stands now.
+  async::Task<Lease> put_lease(Lease lease, base::Deadline deadline);
+
+  async::Task<void> create_event(Event event, base::Deadline deadline);
+  /// Raises count, lastTimestamp and message of an event that exists.
+  async::Task<void> patch_event(Event event, base::Deadline deadline);
+
+ private:
+  KubeApi& api_;
+};
+
+}  // namespace spillway::kube

@@ -1,0 +1,47 @@
+// Pod JSON <-> model.
+//
+// Pure functions, reactor thread. Tolerant of absent, null and mistyped optional fields; an object without
+// metadata.uid, name or namespace is kInvalid.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "vk-provider/base/error.hpp"
+#include "vk-provider/model/pod_spec.hpp"
+#include "vk-provider/model/pod_status.hpp"
+
+namespace spillway::kube {
+
+struct DecodedPod {
+  DecodedPod() = default;
+  model::PodKey key;
+  model::PodSpecPtr spec;  // null if `known` said that the UID's spec is known already
+  model::ObservedPod observed;
+};
+
+/// Decodes one Pod object. `known(uid)` true leaves `spec` out (it cannot change, and most events are status changes).
+base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<bool(const base::PodUid&)>& known);
+
+/// What is to change of a pod's status and of our annotations in one request.
+struct PodStatusPatch {
+  PodStatusPatch() = default;
+  model::PodKey key;
+  /// Set: the write counts only if the pod is still at this version (409 otherwise). The UID is always a precondition.
+  std::string resource_version;
+  model::PodStatus status;            // wanted
+  model::PodStatus previous;          // as observed: to remove what the merge would keep (an old podIP)
+  std::optional<model::StateRecord> state;       // written if set
+  std::optional<std::string> addresses;          // state.spillway.dev/addresses; empty text removes it
+  bool note_withheld_token = false;              // writes state.spillway.dev/withheld
+};
+
+/// The strategic-merge-patch body for pods/status. Touches no condition, label or annotation that is not ours.
+std::string encode_status_patch(const PodStatusPatch& patch);
+
+/// The text of state.spillway.dev/placement.
+std::string encode_state(const model::StateRecord& record);
+model::StateAnnotation decode_state(std::string_view text, const base::PodUid& uid);
+
+}  // namespace spillway::kube

@@ -1,0 +1,33 @@
+// Every label, annotation, taint and condition name that Spillway reads or writes, once.
+#pragma once
+
+#include <string_view>
+
+namespace spillway::model {
+
+// What users may write on a pod. An unknown key under this prefix is refused with the nearest valid name.
+inline constexpr std::string_view kUserPrefix = "spillway.dev/";
+inline constexpr std::string_view kAnnotationPublicPorts = "spillway.dev/public-ports";
+// Orders to the fake cloud, for trials and tests; ignored by every other provider.
+inline constexpr std::string_view kFakePrefix = "fake.spillway.dev/";
+
+// What only the daemon writes on a pod; see kube/state_annotation.hpp for the format of kAnnotationState.
+inline constexpr std::string_view kStatePrefix = "state.spillway.dev/";
+inline constexpr std::string_view kAnnotationState = "state.spillway.dev/placement";
+inline constexpr std::string_view kAnnotationAddresses = "state.spillway.dev/addresses";
+inline constexpr std::string_view kAnnotationWithheld = "state.spillway.dev/withheld";
+
+// Node.
+inline constexpr std::string_view kTaintProviderKey = "virtual-kubelet.io/provider";
+inline constexpr std::string_view kTaintProviderValue = "spillway";
+inline constexpr std::string_view kLabelInstallation = "spillway.dev/installation";
+inline constexpr std::string_view kLabelProfile = "spillway.dev/profile";
+inline constexpr std::string_view kConditionProvidersReachable = "SpillwayProvidersReachable";
+
+inline constexpr std::string_view kResourceNvidiaGpu = "nvidia.com/gpu";
+inline constexpr std::string_view kResourceAmdGpu = "amd.com/gpu";
+
+// fieldManager of everything that we apply, and reportingComponent of our events.
+inline constexpr std::string_view kFieldManager = "spillway";
+
+}  // namespace spillway::model

@@ -1,0 +1,126 @@
+// The part of a Pod's status that Spillway writes, and what else it reads of a live Pod.
+//
+// Values. The same type is decoded from the API object and computed from a record, so that "is a write needed?" is one
+// comparison. Times have second precision, as in the API.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/ids.hpp"
+#include "vk-provider/model/placement.hpp"
+#include "vk-provider/model/pod_spec.hpp"
+
+namespace spillway::model {
+
+enum class PodPhase : std::uint8_t { kUnset, kPending, kRunning, kSucceeded, kFailed, kUnknown };
+std::string_view to_string(PodPhase phase);
+inline bool is_terminal(PodPhase p) { return p == PodPhase::kSucceeded || p == PodPhase::kFailed; }
+
+struct ContainerStatusState {
+  ContainerStatusState() = default;
+  enum class Kind : std::uint8_t { kNone, kWaiting, kRunning, kTerminated };
+  Kind kind = Kind::kNone;
+  std::int32_t exit_code = 0;                // terminated
+  std::string reason;                        // waiting, terminated
+  std::string message;                       // waiting, terminated
+  std::optional<base::WallTime> started_at;  // running, terminated
+  std::optional<base::WallTime> finished_at; // terminated
+  std::string container_id;                  // terminated
+  bool operator==(const ContainerStatusState&) const = default;
+};
+
+struct ContainerStatus {
+  ContainerStatus() = default;
+  std::string name;
+  std::string image;
+  std::string image_id;
+  std::string container_id;  // with its scheme: docker://<id>
+  bool ready = false;
+  bool started = false;
+  std::int32_t restart_count = 0;
+  ContainerStatusState state;
+  ContainerStatusState last_state;
+  bool operator==(const ContainerStatus&) const = default;
+};
+
+/// The conditions that Spillway owns, in the order in which they are written.
+enum class ConditionType : std::uint8_t {
+  kPodReadyToStartContainers,
+  kInitialized,
+  kReady,
+  kContainersReady,
+  kPodScheduled,
+  kDisruptionTarget,  // only ever added, with the terminal transition
+  kCount
+};
+std::string_view to_string(ConditionType type);
+
+struct PodCondition {
+  PodCondition() = default;
+  enum class Status : std::uint8_t { kAbsent, kTrue, kFalse, kUnknown };
+  Status status = Status::kAbsent;
+  std::string reason;
+  std::string message;
+  std::optional<base::WallTime> last_transition;
+  bool operator==(const PodCondition&) const = default;
+};
+
+struct PodStatus {
+  PodStatus() = default;
+  PodPhase phase = PodPhase::kUnset;
+  std::string reason;
+  std::string message;
+  std::string host_ip;
+  std::string pod_ip;
+  std::optional<base::WallTime> start_time;
+  std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
+  std::vector<ContainerStatus> containers;  // sorted by name
+
+  PodCondition& condition(ConditionType t) { return conditions.at(static_cast<size_t>(t)); }
+  const PodCondition& condition(ConditionType t) const { return conditions.at(static_cast<size_t>(t)); }
+  bool operator==(const PodStatus&) const = default;
+};
+
+/// What the daemon wrote on the pod about its purchase (annotation state.spillway.dev/placement).
+struct StateRecord {
+  StateRecord() = default;
+  Placement placement;
+  base::InstanceId instance;  // empty: intent only
+  bool ran = false;           // was Running once; then it is never bought again
+  bool operator==(const StateRecord&) const = default;
+};
+
+struct StateAnnotation {
+  StateAnnotation() = default;
+  enum class Kind : std::uint8_t {
+    kAbsent,
+    kForeign,     // written for another UID: a copied manifest; ignored
+    kUnreadable,  // an unknown version or rubbish under our UID: neither buy nor terminate, and say so
+    kRecord,
+  };
+  Kind kind = Kind::kAbsent;
+  StateRecord record;
+  std::string problem;  // for kUnreadable
+  bool operator==(const StateAnnotation&) const = default;
+};
+
+/// The live Pod as last seen.
+struct ObservedPod {
+  ObservedPod() = default;
+  std::string resource_version;
+  std::optional<base::WallTime> deletion_timestamp;
+  std::chrono::seconds deletion_grace{0};
+  StateAnnotation state;
+  std::string addresses;  // state.spillway.dev/addresses as it stands
+  bool withheld_note = false;  // state.spillway.dev/withheld stands on the pod
+  bool readiness_gates_true = true;  // every condition of spec.readinessGates is True
+  PodStatus status;
+};
+
+}  // namespace spillway::model

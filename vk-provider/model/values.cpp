@@ -1,0 +1,53 @@
+#include "vk-provider/model/instance.hpp"
+#include "vk-provider/model/offer.hpp"
+#include "vk-provider/model/pod_status.hpp"
+
+namespace spillway::model {
+
+std::string_view to_string(CapacityType type) {
+  switch (type) {
+    case CapacityType::kOnDemand: return "on-demand";
+    case CapacityType::kSpot: return "spot";
+    case CapacityType::kReserved: return "reserved";
+  }
+  return "on-demand";
+}
+
+std::string_view to_string(InstanceState state) {
+  switch (state) {
+    case InstanceState::kPending: return "pending";
+    case InstanceState::kRunning: return "running";
+    case InstanceState::kExited: return "exited";
+    case InstanceState::kTerminating: return "terminating";
+    case InstanceState::kFailed: return "failed";
+    case InstanceState::kUnknown: return "unknown";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(PodPhase phase) {
+  switch (phase) {
+    case PodPhase::kUnset: return "";
+    case PodPhase::kPending: return "Pending";
+    case PodPhase::kRunning: return "Running";
+    case PodPhase::kSucceeded: return "Succeeded";
+    case PodPhase::kFailed: return "Failed";
+    case PodPhase::kUnknown: return "Unknown";
+  }
+  return "";
+}
+
+std::string_view to_string(ConditionType type) {
+  switch (type) {
+    case ConditionType::kPodReadyToStartContainers: return "PodReadyToStartContainers";
+    case ConditionType::kInitialized: return "Initialized";
+    case ConditionType::kReady: return "Ready";
+    case ConditionType::kContainersReady: return "ContainersReady";
+    case ConditionType::kPodScheduled: return "PodScheduled";
+    case ConditionType::kDisruptionTarget: return "DisruptionTarget";
+    case ConditionType::kCount: break;
+  }
+  return "";
+}
+
+}  // namespace spillway::model

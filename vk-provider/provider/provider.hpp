@@ -1,0 +1,134 @@
+// The seam to a cloud: what a provider must do, and what it may do.
+//
+// A provider is a guest: it includes provider/, net/, model/ and base/, nothing else of the daemon. It is called on the
+// reactor thread only and is destroyed after stop(). It translates: no method logs, retries, caches answers, sleeps or
+// measures; decorators do that (metered_provider, throttled_provider). Every call ends by its deadline with kDeadline
+// for a read, and kUnknownOutcome for a write that may have happened.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vk-provider/async/byte_stream.hpp"
+#include "vk-provider/async/task.hpp"
+#include "vk-provider/base/clock.hpp"
+#include "vk-provider/model/capability.hpp"
+#include "vk-provider/model/instance.hpp"
+#include "vk-provider/model/offer.hpp"
+#include "vk-provider/model/placement.hpp"
+#include "vk-provider/model/pod_spec.hpp"
+
+namespace spillway::provider {
+
+struct ProviderInfo {
+  ProviderInfo() = default;
+  base::ProviderName name;  // of the configuration
+  std::string type;         // fake, docker, ...
+  model::CapabilitySet capabilities;
+  model::Trust trust = model::Trust::kDatacenter;
+  bool address_routable = false;  // Instance::address can be a podIP
+  /// How long after an unanswered create its instance may still turn up in list_owned.
+  base::Duration settle_time{std::chrono::seconds(10)};
+};
+
+/// One listing. `complete` is false if the provider could not see everything (a host was unreachable, a page failed):
+/// then what is in it is true, and what is not in it means nothing.
+struct OwnedList {
+  OwnedList() = default;
+  std::vector<model::Instance> instances;
+  bool complete = true;
+  std::string incomplete_why;
+};
+
+struct LogOptions {
+  LogOptions() = default;
+  std::string container;
+  bool follow = false;
+  bool previous = false;
+  bool timestamps = false;
+  std::optional<std::int64_t> tail_lines;
+  std::optional<std::int64_t> limit_bytes;
+  std::optional<base::WallTime> since;
+};
+
+struct TerminalSize {
+  TerminalSize() = default;
+  int columns = 80;
+  int rows = 24;
+};
+
+struct ExecOptions {
+  ExecOptions() = default;
+  std::string container;
+  std::vector<std::string> command;  // empty: attach to the container's own process
+  bool stdin_open = false;
+  bool tty = false;
+  std::optional<TerminalSize> size;
+};
+
+/// A running exec or attach. `output` carries stdout (and stderr with a tty), `errors` stderr without one.
+struct ExecSession {
+  ExecSession() = default;
+  async::ByteStreamPtr input;
+  async::ByteStreamPtr output;
+  async::ByteStreamPtr errors;
+};
+
+/// Use of one container, for metrics. Unknown values are absent, never zero.
+struct Sample {
+  Sample() = default;
+  model::InstanceRef instance;
+  std::string container;
+  std::optional<std::uint64_t> cpu_ns;          // used since its start
+  std::optional<std::uint64_t> working_set;     // bytes
+  base::WallTime at;
+};
+
+enum class ContainerAction : std::uint8_t { kStart, kStop, kRestart };
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+
+  virtual const ProviderInfo& info() const = 0;
+
+  /// All that is sold, with available=false for what is sold out now. Free of side effects.
+  virtual async::Task<std::vector<model::Offer>> list_offers(base::Deadline deadline) = 0;
+
+  /// Buys. Idempotent on placement.tag: with a tag that was used before, the instance that exists is returned, and an
+  /// unfinished one (kPending) is carried on with. Returns as soon as the cloud has accepted; boot and image pull show
+  /// in later listings. An answer that was lost is kUnknownOutcome, never kUnavailable.
+  virtual async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
+                                              base::Deadline deadline) = 0;
+
+  /// kNotFound = gone for good, and no longer billed.
+  virtual async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) = 0;
+
+  /// Every instance that carries a tag with this prefix (Ownership::prefix), also those that are stopping or stopped:
+  /// the truth about billing.
+  virtual async::Task<OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) = 0;
+
+  /// Asks for the end; repeated by the caller until get says kNotFound. `grace` is what is left of the pod's grace
+  /// period. Returns as soon as the cloud has accepted. kNotFound is success.
+  virtual async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) = 0;
+
+  // Optional, by capability; the default answers kUnsupported.
+  virtual async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, LogOptions options,
+                                                      base::Deadline deadline);
+  virtual async::Task<ExecSession> open_exec(model::InstanceRef ref, ExecOptions options, base::Deadline deadline);
+  /// A connection to a port inside the instance, also one that listens on 127.0.0.1 only.
+  virtual async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline);
+  /// Of all instances in one call.
+  virtual async::Task<std::vector<Sample>> samples(base::Deadline deadline);
+  /// Whether to restart is decided in core, never by an engine's own restart policy.
+  virtual async::Task<void> control_container(model::InstanceRef ref, std::string container, ContainerAction action,
+                                              base::Deadline deadline);
+  virtual async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
+                                      base::Deadline deadline);
+
+  /// Cancels and awaits what runs in the background (image pulls). Instances stay as they are.
+  virtual boost::asio::awaitable<void> stop();
+};
+
+}  // namespace spillway::provider

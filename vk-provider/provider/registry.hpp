@@ -1,0 +1,49 @@
+// From a configuration entry `providers[]{name, type, config}` to a Provider.
+//
+// The table of types is made by providers/CMakeLists.txt (providers/builtin.cpp) and handed to the daemon by main.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "vk-provider/async/timer.hpp"
+#include "vk-provider/base/random.hpp"
+#include "vk-provider/net/http.hpp"
+#include "vk-provider/provider/provider.hpp"
+
+namespace spillway::provider {
+
+/// What a provider may use; all of it outlives the provider.
+struct ProviderDeps {
+  boost::asio::any_io_executor executor;
+  async::Timers* timers = nullptr;
+  base::Random* random = nullptr;
+  net::HttpClientFactory* http = nullptr;
+};
+
+/// One thing that is wrong with a `config:` mapping.
+struct ConfigFault {
+  ConfigFault() = default;
+  ConfigFault(std::string p, std::string m) : path(std::move(p)), message(std::move(m)) {}
+  std::string path;     // below config, e.g. hosts[0].pricePerHour
+  std::string message;  // what was found and what is allowed
+};
+
+struct ProviderType {
+  /// Checks a `config:` mapping and reports all faults at once. Secrets are already resolved by the daemon's loader:
+  /// a provider that has secret keys names them in `secret_keys` and receives their values.
+  std::function<std::vector<ConfigFault>(const nlohmann::json& config)> validate;
+  /// Makes the provider from a valid config. kInvalid if something outside the file is wrong (no such socket folder).
+  std::function<base::Result<std::unique_ptr<Provider>>(base::ProviderName name, const nlohmann::json& config,
+                                                        const ProviderDeps& deps)>
+      make;
+};
+
+using Registry = std::map<std::string, ProviderType>;
+
+}  // namespace spillway::provider
