@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <nlohmann/json_fwd.hpp>
@@ -35,13 +36,15 @@ struct ConfigFault {
 };
 
 struct ProviderType {
-  /// Checks a `config:` mapping and reports all faults at once. Secrets are already resolved by the daemon's loader:
-  /// a provider that has secret keys names them in `secret_keys` and receives their values.
+  /// Checks a `config:` mapping and reports all faults at once. A message never holds the value of a secret.
   std::function<std::vector<ConfigFault>(const nlohmann::json& config)> validate;
   /// Makes the provider from a valid config. kInvalid if something outside the file is wrong (no such socket folder).
   std::function<base::Result<std::unique_ptr<Provider>>(base::ProviderName name, const nlohmann::json& config,
                                                         const ProviderDeps& deps)>
       make;
+  /// Paths below config whose values are secrets: `apiKey`, `hosts[].password`. In the file such a key holds
+  /// {fromFile: path} or {fromEnv: NAME}, never the value; validate() and make() receive the value as a string.
+  std::vector<std::string> secret_keys = {};
 };
 
 using Registry = std::map<std::string, ProviderType>;
