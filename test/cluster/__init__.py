@@ -2,6 +2,7 @@
 
 from .cluster import Cluster, ClusterError
 from .dockerd import Engine, EngineError
+from .gate import Gate, matching
 from .processes import Child, Keeper, ProcessError, free_port, wait_for
 
 __all__ = [
@@ -10,8 +11,10 @@ __all__ = [
     "ClusterError",
     "Engine",
     "EngineError",
+    "Gate",
     "Keeper",
     "ProcessError",
     "free_port",
+    "matching",
     "wait_for",
 ]

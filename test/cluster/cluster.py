@@ -247,6 +247,10 @@ class Cluster:
         """The API server's own metrics (text format)."""
         return self.get("/metrics")
 
+    def reserve_port(self) -> int:
+        """A port on 127.0.0.1 that nothing else of the tests is given until stop()."""
+        return self._require().reserve_port()
+
     def issue_serving_cert(
         self, name: str, hosts: Sequence[str] = ("127.0.0.1", "localhost")
     ) -> tuple[pathlib.Path, pathlib.Path]:

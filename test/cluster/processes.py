@@ -245,6 +245,16 @@ class Keeper:
         """The process that this belongs to; None if detached."""
         return self._record["owner"][0] if self._record["owner"] else None
 
+    @property
+    def bridge(self) -> str | None:
+        """The bridge that this made."""
+        return self._record["bridge"]
+
+    @property
+    def cgroup(self) -> str | None:
+        """The cgroup that this named, as a path below each hierarchy."""
+        return self._record["cgroup"]
+
     def _save(self) -> None:
         # Renamed into place, so that a reader never sees half a record.
         temporary = self._path.with_suffix(".tmp")

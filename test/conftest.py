@@ -1,0 +1,3 @@
+"""Fixtures for all Python tests."""
+
+pytest_plugins = ["test.cluster.pytest_plugin"]
