@@ -59,8 +59,7 @@ class Engine:
 
     Its containers get addresses of a documentation range on a bridge without routes or iptables;
     ports published on 127.0.0.1 work through Docker's userland proxy. `network_prefix` sets how
-    many containers fit: 26 holds 60, and eight such engines or more fit on one machine; 24 holds 250.
-    Process ids that the engine reports are those of its own pid namespace.
+    many containers fit: 26 holds 60, 24 holds 250. Process ids that the engine reports are those of its own pid namespace.
     """
 
     def __init__(self, *, network_prefix: int = 26, extra_args: Sequence[str] = ()) -> None:
@@ -70,7 +69,7 @@ class Engine:
         self._flags: list[str] = []
         self._namespace: Child | None = None
         self.directory = pathlib.Path()
-        self.network = ipaddress.IPv4Network("203.0.113.0/24")
+        self.network = ipaddress.IPv4Network("198.51.100.0/24")
 
     # Life
 

@@ -35,8 +35,11 @@ from typing import Any
 # Below the kernel's ephemeral range, so that no outgoing connection can take a reserved port.
 PORT_RANGE = range(20000, 30000)
 
-# The ranges that RFC 5737 sets aside for documentation: nobody's addresses.
-BRIDGE_RANGES = ("203.0.113.0/24", "198.51.100.0/24", "192.0.2.0/24")
+# Where no host on the internet lives: a range for documentation (RFC 5737), and when that is used up
+# the one for tests of network devices (RFC 2544). The other two documentation ranges are left alone:
+# sandboxes of CI services number their own gateways and mirrors with them, and a bridge there would
+# cut the machine off.
+BRIDGE_RANGES = ("198.51.100.0/24", "198.18.0.0/15")
 
 # The kernel signals a child when the *thread* that forked it ends. Tests may start things from
 # short-lived threads, so all forks happen in this one, which lives as long as the process.
@@ -324,7 +327,7 @@ class Keeper:
                 for record in _records(directory)
                 if record["network"]
             }
-            # The machine itself may sit in one of these ranges: a bridge there would cut it off.
+            # The machine itself may sit in one of these ranges.
             for line in _ip("-o", "-4", "address", "show").splitlines():
                 taken.add(ipaddress.IPv4Interface(line.split()[3]).network)
             candidates = (
@@ -337,7 +340,7 @@ class Keeper:
             )
             if network is None:
                 raise ProcessError(
-                    f"all documentation networks of /{prefix} are taken on this machine: "
+                    f"all test networks of /{prefix} are taken on this machine: "
                     f"stop an engine, or ask for a smaller network (a larger prefix)"
                 )
             name = f"spw-{self.id}"
