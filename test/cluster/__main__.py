@@ -51,6 +51,15 @@ def down(name: str) -> int:
     return 0
 
 
+def down_all() -> int:
+    reap()
+    for keeper in records():
+        if keeper.detached and keeper.directory.parent == CLUSTERS:
+            keeper.close()
+            print(f"cluster {keeper.directory.name} is gone", file=sys.stderr)
+    return 0
+
+
 def list_all() -> int:
     for keeper in records():
         owner = "detached" if keeper.detached else f"owner {keeper.owner_pid}"
@@ -68,13 +77,15 @@ def main() -> int:
     ):
         command = actions.add_parser(action, help=help_text)
         command.add_argument("--name", default="default", help="several can be up side by side")
+        if action == "down":
+            command.add_argument("--all", action="store_true", help="all clusters of this tree")
     actions.add_parser("list", help="list clusters and engines on this machine")
     actions.add_parser("reap", help="remove what dead test runs left behind")
     arguments = parser.parse_args()
     if arguments.action == "up":
         return up(arguments.name)
     if arguments.action == "down":
-        return down(arguments.name)
+        return down_all() if arguments.all else down(arguments.name)
     if arguments.action == "list":
         return list_all()
     for name in reap():

@@ -164,9 +164,18 @@ def binary(module: str, program: str) -> pathlib.Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build or find the Go programs of the tests.")
-    parser.add_argument("action", choices=("build", "path"))
-    parser.add_argument("module", nargs="+", choices=sorted(MODULES))
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("go", help="print the Go command that is used")
+    for action, help_text in (
+        ("build", "build what is not in the cache, and print the folders"),
+        ("path", "print the folders"),
+    ):
+        command = actions.add_parser(action, help=help_text)
+        command.add_argument("module", nargs="+", choices=sorted(MODULES))
     arguments = parser.parse_args()
+    if arguments.action == "go":
+        print(find_go())
+        return
     for name in arguments.module:
         print(build(name) if arguments.action == "build" else MODULES[name].target())
 

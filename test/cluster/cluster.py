@@ -386,6 +386,8 @@ class Cluster:
             f"--kubelet-client-certificate={pki / 'kubelet-client.crt'}",
             f"--kubelet-client-key={pki / 'kubelet-client.key'}",
             "--kubelet-preferred-address-types=InternalIP,Hostname",
+            # Without it a graceful end waits half a minute for the controllers' watches.
+            "--shutdown-watch-termination-grace-period=2s",
             *self._extra_args.get("kube-apiserver", ()),
         ]
 
@@ -461,14 +463,14 @@ def _exchange(
 
 def _rights(namespace: str) -> list[dict[str, Any]]:
     """The namespace, ServiceAccount and RBAC objects of config/deploy, moved to `namespace`."""
-    if not DEPLOY.is_dir():
-        raise ClusterError(f"{DEPLOY} is missing: the daemon's rights are defined there")
     objects = [
         item
         for path in sorted(DEPLOY.glob("*.yaml"))
         for item in yaml.safe_load_all(path.read_text())
         if isinstance(item, dict) and item.get("kind") in _RIGHTS_KINDS
     ]
+    if not any(item["kind"] == "ServiceAccount" for item in objects):
+        raise ClusterError(f"no ServiceAccount in {DEPLOY}/*.yaml: the daemon's rights stand there")
     default = next((o["metadata"]["name"] for o in objects if o["kind"] == "Namespace"), namespace)
     for item in objects:
         metadata = item["metadata"]

@@ -59,7 +59,8 @@ class Engine:
 
     Its containers get addresses of a documentation range on a bridge without routes or iptables;
     ports published on 127.0.0.1 work through Docker's userland proxy. `network_prefix` sets how
-    many containers fit: 26 holds 60, 24 holds 250. Process ids that the engine reports are those of its own pid namespace.
+    many containers fit: 26 holds 60, 24 holds 250. Process ids that the engine reports are
+    those of its own pid namespace.
     """
 
     def __init__(self, *, network_prefix: int = 26, extra_args: Sequence[str] = ()) -> None:

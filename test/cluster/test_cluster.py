@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from test.cluster import gate as gates
-from test.cluster import processes
+from test.cluster import processes, suites
 from test.cluster.cluster import REPOSITORY, Cluster
 from test.cluster.dockerd import Engine, UnixConnection
 from test.cluster.gate import Gate, matching
@@ -119,6 +119,18 @@ def test_a_pod_is_bound_by_the_real_scheduler(cluster: Cluster, namespace: str) 
     )
     cluster.api("DELETE", f"{pods}/p?gracePeriodSeconds=0")
     cluster.api("DELETE", f"/api/v1/nodes/{namespace}")
+
+
+def test_the_daemon_gets_the_rights_of_config_deploy_and_no_more(cluster: Cluster) -> None:
+    kubeconfig = cluster.spillway_kubeconfig()
+
+    def may(*question: str) -> bool:
+        flags = ("--kubeconfig", str(kubeconfig))
+        return cluster.kubectl(*flags, "auth", "can-i", *question, check=False).strip() == "yes"
+
+    assert may("patch", "pods", "--subresource=status", "--all-namespaces")
+    assert not may("patch", "pods", "--all-namespaces")
+    assert not may("create", "pods", "--all-namespaces")
 
 
 # Dead parents
@@ -511,3 +523,43 @@ def test_requests_are_named(
     request: Request = parse_request(f"{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     assert (request.verb, request.resource, request.template) == (verb, resource, template_)
     assert template(request.path) == template_
+
+
+# Counting
+
+
+@pytest.mark.parametrize(
+    ("text", "passed", "failed"),
+    [
+        ("All tests passed (9 assertions in 4 test cases)\n", 4, 0),
+        ("All tests passed (1 assertion in 1 test case)\n", 1, 0),
+        ("test cases:  7 |  5 passed | 2 failed\nassertions: 9 | 7 passed | 2 failed\n", 5, 2),
+        ("test cases: 1 | 1 failed\nassertions: 1 | 1 failed\n", 0, 1),
+        ("test cases: 3 | 2 passed | 1 failed as expected\n", 3, 0),
+    ],
+)
+def test_catch_summaries_are_read(text: str, passed: int, failed: int) -> None:
+    assert suites.parse_catch(text) == suites.Outcome(passed, failed)
+
+
+def test_what_did_not_report_is_a_failure(tmp_path: pathlib.Path) -> None:
+    assert suites.parse_catch("No tests ran\n") is None
+    assert suites.parse_junit(tmp_path / "absent.xml") is None
+    (tmp_path / "torn.xml").write_text("<testsuites><testsuite tests='3'")
+    assert suites.parse_junit(tmp_path / "torn.xml") is None
+
+    crashed = suites.run(["sh", "-c", "echo 'All tests passed'; exit 3"], 10)
+    outcome = suites.judged(suites.Outcome(passed=1), crashed)
+    assert (outcome.passed, outcome.failed, outcome.note) == (1, 1, "exit code 3")
+
+    hung = suites.run(["sh", "-c", "sleep 1000 & sleep 1000"], 0.2)
+    assert suites.judged(suites.Outcome(), hung).failed == 1
+    assert "hung" in hung.note
+
+
+def test_junit_reports_are_counted(tmp_path: pathlib.Path) -> None:
+    report = tmp_path / "r.xml"
+    report.write_text(
+        "<testsuites><testsuite tests='9' failures='2' errors='1' skipped='1'/></testsuites>"
+    )
+    assert suites.parse_junit(report) == suites.Outcome(passed=5, failed=3)
