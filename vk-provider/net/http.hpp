@@ -23,6 +23,9 @@ std::string_view to_string(Method method);
 
 using Header = std::pair<std::string, std::string>;
 
+/// Case-insensitive; the first of that name.
+std::optional<std::string_view> find_header(const std::vector<Header>& headers, std::string_view name);
+
 struct HttpRequest {
   HttpRequest() = default;
   Method method = Method::kGet;
