@@ -37,11 +37,15 @@ def _kubernetes_flags() -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Module:
-    """One Go module under go/: its programs by name, and what to link them with."""
+    """One Go module under go/: its programs by name, and what to link them with.
+
+    `data` joins YAML files of a module that it requires: {file: (module, paths in it)}.
+    """
 
     name: str
     programs: dict[str, str]
     link_flags: tuple[str, ...] = ()
+    data: dict[str, tuple[str, tuple[str, ...]]] = dataclasses.field(default_factory=dict)
 
     @property
     def source(self) -> pathlib.Path:
@@ -50,7 +54,8 @@ class Module:
     def key(self) -> str:
         """Hash of everything of ours that decides what the programs are."""
         digest = hashlib.sha256()
-        digest.update(repr((MINIMUM_GO, sorted(self.programs.items()), self.link_flags)).encode())
+        ours = (MINIMUM_GO, sorted(self.programs.items()), self.link_flags, sorted(self.data.items()))
+        digest.update(repr(ours).encode())
         for path in sorted(p for p in self.source.rglob("*") if p.is_file()):
             digest.update(str(path.relative_to(self.source)).encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -74,7 +79,23 @@ MODULES = {
             },
             _kubernetes_flags(),
         ),
-        Module("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}),
+        Module(
+            "kwok",
+            {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
+            # What kwok does to nodes and pods, at its fastest: `kwok --config=.../stages.yaml`.
+            data={
+                "stages.yaml": (
+                    "sigs.k8s.io/kwok",
+                    (
+                        "kustomize/stage/node/fast/node-initialize.yaml",
+                        "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+                        "kustomize/stage/pod/fast/pod-ready.yaml",
+                        "kustomize/stage/pod/fast/pod-complete.yaml",
+                        "kustomize/stage/pod/fast/pod-delete.yaml",
+                    ),
+                )
+            },
+        ),
         Module("virtual-kubelet", {"virtual-kubelet": "."}),
     )
 }
@@ -111,21 +132,24 @@ def _is_new_enough(go: str) -> bool:
         return False
 
 
-def build(name: str) -> pathlib.Path:
+def build(module_name: str) -> pathlib.Path:
     """Builds a module unless its programs are in the cache; returns the folder that holds them."""
-    module = MODULES[name]
+    module = MODULES[module_name]
     target = module.target()
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target.parent / f".{name}.lock", "w") as lock:
+    with open(target.parent / f".{module_name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.is_dir():
             return target
-        work = pathlib.Path(tempfile.mkdtemp(prefix=f".{name}-", dir=target.parent))
+        work = pathlib.Path(tempfile.mkdtemp(prefix=f".{module_name}-", dir=target.parent))
         try:
             for program, package in module.programs.items():
                 _build_program(module, program, package, work / program)
+            for name, (source, paths) in module.data.items():
+                folder = _folder_of(module, source)
+                (work / name).write_text("---\n".join((folder / p).read_text() for p in paths))
             work.chmod(0o755)
             work.rename(target)
         finally:
@@ -151,8 +175,17 @@ def _build_program(module: Module, program: str, package: str, output: pathlib.P
     print(f"built {program} in {spent:.0f} s", file=sys.stderr, flush=True)
 
 
+def _folder_of(module: Module, requirement: str) -> pathlib.Path:
+    """Where Go keeps the sources of a module that this one requires."""
+    command = [find_go(), "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", requirement]
+    done = subprocess.run(command, cwd=module.source, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"go list {requirement} in {module.source} failed: {done.stderr.strip()}")
+    return pathlib.Path(done.stdout.strip())
+
+
 def binary(module: str, program: str) -> pathlib.Path:
-    """Path of a program that must have been built before; says what to run if it was not."""
+    """Path of a program (or data file) that was built before; says what to run if it was not."""
     path = MODULES[module].target() / program
     if not path.is_file():
         raise FileNotFoundError(
