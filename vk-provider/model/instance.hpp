@@ -47,6 +47,8 @@ struct InstanceContainer {
   std::optional<base::WallTime> finished_at;
   std::string image_id;
   std::string container_id;  // the provider's id, for containerStatuses[].containerID
+
+  bool operator==(const InstanceContainer&) const = default;
 };
 
 struct InstancePort {
@@ -54,6 +56,8 @@ struct InstancePort {
   int container_port = 0;
   std::string host;  // where it can be reached from outside
   int public_port = 0;
+
+  bool operator==(const InstancePort&) const = default;
 };
 
 /// From when, in what steps and with what minimum an instance is billed.
@@ -62,6 +66,8 @@ struct Billing {
   std::optional<base::WallTime> from;
   std::chrono::seconds grain{1};
   std::chrono::seconds minimum{0};
+
+  bool operator==(const Billing&) const = default;
 };
 
 struct Instance {
@@ -78,6 +84,8 @@ struct Instance {
   std::optional<base::Money> price_per_hour;  // read back from what was created
   Billing billing;
   std::optional<base::WallTime> created_at;
+
+  bool operator==(const Instance&) const = default;
 };
 
 }  // namespace spillway::model

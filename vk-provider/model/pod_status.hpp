@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vk-provider/base/clock.hpp"
@@ -109,6 +110,10 @@ struct StateAnnotation {
   std::string problem;  // for kUnreadable
   bool operator==(const StateAnnotation&) const = default;
 };
+
+/// True if resourceVersion `a` is older than `b` of the same object. Kubernetes makes them comparable numbers (KEP-5504);
+/// false if either is no number.
+bool is_older_version(std::string_view a, std::string_view b);
 
 /// The live Pod as last seen.
 struct ObservedPod {

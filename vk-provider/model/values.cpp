@@ -37,6 +37,14 @@ std::string_view to_string(PodPhase phase) {
   return "";
 }
 
+bool is_older_version(std::string_view a, std::string_view b) {
+  const auto is_number = [](std::string_view v) {
+    return !v.empty() && v.front() != '0' && v.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!is_number(a) || !is_number(b)) return false;
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 std::string_view to_string(ConditionType type) {
   switch (type) {
     case ConditionType::kPodReadyToStartContainers: return "PodReadyToStartContainers";

@@ -30,6 +30,10 @@ struct ProviderInfo {
   bool address_routable = false;  // Instance::address can be a podIP
   /// How long after an unanswered create its instance may still turn up in list_owned.
   base::Duration settle_time{std::chrono::seconds(10)};
+  /// How often it is good to list what we own: while something is on its way, and at rest.
+  base::Duration list_busy_every{std::chrono::seconds(1)};
+  base::Duration list_idle_every{std::chrono::seconds(10)};
+  base::Duration offers_every{std::chrono::seconds(30)};
 };
 
 /// One listing. `complete` is false if the provider could not see everything (a host was unreachable, a page failed):

@@ -1,0 +1,164 @@
+// What may happen to a pod, and what we may do about it: two closed lists.
+//
+// Values. control/pod_controller turns the world into events and performs actions; core/pod_fsm stands between.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/error.hpp"
+#include "vk-provider/model/instance.hpp"
+#include "vk-provider/model/placement.hpp"
+#include "vk-provider/model/pod_record.hpp"
+
+namespace spillway::core {
+
+namespace event {
+
+/// The live object, new or changed.
+struct PodSeen {
+  model::ObservedPod observed;
+};
+/// The object is gone from the API: deleted, or missing from a complete list.
+struct PodGone {};
+/// The providers were asked: what they hold for this pod, if anything. `intent_may_land_until` is when a create that a
+/// former daemon may have sent can no longer turn up.
+struct Joined {
+  std::optional<model::Instance> instance;
+  model::ProviderFacts provider;
+  base::TimePoint intent_may_land_until;
+};
+/// No provider can honour the pod. Failed at `fail_at`.
+struct Refused {
+  std::string message;
+  base::TimePoint fail_at;
+};
+/// It cannot be bought now; asked again at `until`.
+struct Held {
+  model::WaitReason why{};
+  std::string message;
+  base::TimePoint until;
+};
+struct Chosen {
+  model::Placement placement;
+  model::ProviderFacts provider;
+  std::optional<base::Money> price_cap;
+};
+struct IntentWritten {};
+struct IntentFailed {
+  base::Error error;
+};
+struct Created {
+  model::Instance instance;
+};
+struct CreateFailed {
+  base::Error error;
+};
+/// What a listing, a look-up or a get says of this pod's instance.
+struct InstanceSeen {
+  model::Instance instance;
+};
+/// A complete listing does not hold it.
+struct InstanceMissing {
+  base::TimePoint listing_began;
+};
+/// get says "not found": gone for good.
+struct InstanceGone {};
+struct TerminateAccepted {};
+struct TerminateFailed {
+  base::Error error;
+};
+struct ContainerStarted {
+  std::string container;
+};
+struct ContainerStartFailed {
+  std::string container;
+  base::Error error;
+};
+/// A status PATCH was acknowledged: the object now says so.
+struct StatusWritten {
+  std::string resource_version;
+  model::PodStatus status;
+  std::optional<model::StateRecord> state;
+  std::string addresses;
+};
+/// The closing entry stands.
+struct EntryClosed {};
+struct PodDeleteFailed {
+  base::Error error;
+};
+struct PodDeleteAccepted {};
+/// Time that was asked for by WakeAt has come.
+struct Tick {};
+
+}  // namespace event
+
+using Event = std::variant<event::PodSeen, event::PodGone, event::Joined, event::Refused, event::Held, event::Chosen,
+                           event::IntentWritten, event::IntentFailed, event::Created, event::CreateFailed,
+                           event::InstanceSeen, event::InstanceMissing, event::InstanceGone, event::TerminateAccepted,
+                           event::TerminateFailed, event::ContainerStarted, event::ContainerStartFailed,
+                           event::StatusWritten, event::EntryClosed, event::PodDeleteFailed, event::PodDeleteAccepted,
+                           event::Tick>;
+
+namespace action {
+
+/// Check the pod, resolve its environment, pass the brake, choose an offer: answers Refused, Held or Chosen.
+struct Choose {};
+/// PATCH the placement (and the status) onto the pod, at the version that we know: IntentWritten or IntentFailed.
+struct WriteIntent {};
+/// Nobody can run it: ask the brake how long to hold it before it is Failed. Answers Refused.
+struct Refuse {
+  std::string message;
+};
+/// Buy what the placement says: Created or CreateFailed.
+struct Create {};
+/// Ask the provider for the tag: InstanceSeen, or nothing.
+struct LookUp {};
+/// Ask the provider for the end: TerminateAccepted or TerminateFailed.
+struct Terminate {
+  model::InstanceRef ref;
+  std::chrono::seconds grace{0};
+};
+/// get: InstanceGone, InstanceSeen, or nothing if it could not be asked.
+struct Confirm {
+  model::InstanceRef ref;
+};
+struct StartContainer {
+  model::InstanceRef ref;
+  std::string container;
+};
+/// Write what has to outlive the pod: EntryClosed.
+struct CloseEntry {};
+/// DELETE with grace 0 and the UID: PodDeleteAccepted or PodDeleteFailed; PodGone comes from the watch.
+struct DeletePod {};
+/// An Event on the pod, for people.
+struct Tell {
+  bool warning = false;
+  std::string reason;
+  std::string message;
+};
+/// The launch failed in a way that its owner would repeat: the brake should know.
+struct NoteFailure {};
+/// The offer could not deliver: nobody should take it for a while.
+struct CoolDown {
+  base::ProviderName provider;
+  base::OfferId offer;  // empty: the whole provider
+  base::Duration how_long{};
+};
+/// Send a Tick then. Only the earliest counts.
+struct WakeAt {
+  base::TimePoint when;
+};
+/// Nothing is left: drop the record.
+struct Forget {};
+
+}  // namespace action
+
+using Action = std::variant<action::Choose, action::Refuse, action::WriteIntent, action::Create, action::LookUp, action::Terminate,
+                            action::Confirm, action::StartContainer, action::CloseEntry, action::DeletePod,
+                            action::Tell, action::NoteFailure, action::CoolDown, action::WakeAt, action::Forget>;
+
+}  // namespace spillway::core

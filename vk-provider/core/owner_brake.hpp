@@ -1,0 +1,51 @@
+// Slows down a failing owner: neither Failed pods nor launches can loop.
+//
+// A ReplicaSet replaces a Failed pod at once. So a pod that nobody can run is held Pending before it is Failed, and
+// after a pod that failed the next launch of the same controller waits. Per controller UID; a bare pod is its own
+// owner. Pure; owned by pod_controller. State is of this process; it will survive restarts with the ledger.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "vk-provider/base/backoff.hpp"
+#include "vk-provider/base/clock.hpp"
+
+namespace spillway::core {
+
+class OwnerBrake {
+ public:
+  /// How long a refused pod stays Pending: 60 s, doubled to 10 min.
+  static constexpr base::BackoffPolicy kHold{std::chrono::seconds(60), std::chrono::minutes(10)};
+  /// How long the launch after a failed one waits: 10 s, doubled to 10 min.
+  static constexpr base::BackoffPolicy kLaunch{std::chrono::seconds(10), std::chrono::minutes(10)};
+  /// A level falls by one for each such time without a failure.
+  static constexpr base::Duration kQuiet = std::chrono::minutes(10);
+
+  /// When a pod that was refused now may be Failed. Pods that are refused while a hold runs share its end.
+  base::TimePoint hold_refused(const std::string& owner, base::TimePoint now);
+  /// A launch failed.
+  void note_failure(const std::string& owner, base::TimePoint now);
+  /// When the next launch may be made; `now` or earlier: at once.
+  base::TimePoint may_launch_at(const std::string& owner, base::TimePoint now);
+  /// A launch is made now: others of a failing owner wait for its result.
+  void note_launch(const std::string& owner, base::TimePoint now);
+
+  size_t size() const { return owners_.size(); }
+  /// Forgets owners that have been quiet long enough to be at level 0.
+  void forget_quiet(base::TimePoint now);
+
+ private:
+  struct Level {
+    int failures = 0;
+    base::TimePoint last_failure{};
+    base::TimePoint next_launch{};
+    int refusals = 0;
+    base::TimePoint hold_until{};
+  };
+  static void decay(Level& level, base::TimePoint now);
+
+  std::unordered_map<std::string, Level> owners_;
+};
+
+}  // namespace spillway::core

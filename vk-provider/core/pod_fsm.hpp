@@ -1,0 +1,36 @@
+// The life of one pod: what an event changes, and what is to be done about it.
+//
+// Pure: no clock, no I/O, no failure. The caller owns the record and performs the actions; docs/states.md holds the
+// table, which a test compares with this code.
+#pragma once
+
+#include <vector>
+
+#include "vk-provider/base/backoff.hpp"
+#include "vk-provider/core/events.hpp"
+
+namespace spillway::core {
+
+/// What users may set about the way a pod is started (configuration: placement).
+struct PodPolicy {
+  base::Duration start_deadline{std::chrono::minutes(20)};
+  int max_start_attempts = 3;
+  /// A boot that takes longer writes the instance's id to the pod at once; a shorter one with the next status.
+  base::Duration write_instance_after{std::chrono::seconds(1)};
+};
+
+using Actions = std::vector<Action>;
+
+/// A record for a pod that was just seen. Nothing is done until Joined.
+model::PodRecord admit(model::PodSpecPtr spec, model::ObservedPod observed, base::Now now);
+
+/// Moves the record on. An event that means nothing in this stage (a late answer) changes nothing.
+Actions advance(model::PodRecord& record, const Event& event, base::Now now, const PodPolicy& policy);
+
+/// CrashLoopBackOff: 10 s, doubled to 5 min; forgotten after 10 min without a crash.
+inline constexpr base::BackoffPolicy kRestartBackoff{std::chrono::seconds(10), std::chrono::minutes(5)};
+inline constexpr base::Duration kRestartForgotten = std::chrono::minutes(10);
+/// ImagePullBackOff, as the kubelet has it.
+inline constexpr base::BackoffPolicy kImageBackoff{std::chrono::seconds(10), std::chrono::minutes(5)};
+
+}  // namespace spillway::core
