@@ -1,0 +1,144 @@
+#include "vk-provider/daemon/config_values.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace spillway::daemon {
+namespace {
+
+constexpr std::size_t kMaxLabel = 63;
+constexpr std::size_t kMaxSubdomain = 253;
+
+struct Unit {
+  std::string_view name;
+  base::Duration length;
+};
+constexpr std::array<Unit, 4> kUnits{{{"h", std::chrono::hours(1)},
+                                      {"m", std::chrono::minutes(1)},
+                                      {"s", std::chrono::seconds(1)},
+                                      {"ms", std::chrono::milliseconds(1)}}};
+// Longer than anything sensible and far from the end of 64 bits of nanoseconds.
+constexpr base::Duration kMaxDuration = std::chrono::hours(24 * 365);
+
+bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::optional<base::Duration> parse_duration(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  base::Duration sum{0};
+  while (!text.empty()) {
+    std::int64_t count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (error != std::errc() || count < 0 || text.front() == '-') return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    const std::string_view name = text.substr(0, text.find_first_of("0123456789"));
+    const auto unit = std::ranges::find(kUnits, name, &Unit::name);
+    if (unit == kUnits.end() || count > kMaxDuration / unit->length) return std::nullopt;
+    sum += unit->length * count;
+    if (sum > kMaxDuration) return std::nullopt;
+    text.remove_prefix(name.size());
+  }
+  return sum;
+}
+
+std::string format_duration(base::Duration d) {
+  std::string out;
+  for (const Unit& unit : kUnits) {
+    const auto count = d / unit.length;
+    if (count == 0) continue;
+    out += std::to_string(count) + std::string(unit.name);
+    d -= unit.length * count;
+  }
+  return out.empty() ? "0s" : out;
+}
+
+bool is_dns_label(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxLabel && is_lower_alnum(text.front()) && is_lower_alnum(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_lower_alnum(c) || c == '-'; });
+}
+
+bool is_dns_subdomain(std::string_view text) {
+  if (text.size() > kMaxSubdomain) return false;
+  for (;;) {
+    const std::size_t dot = text.find('.');
+    if (!is_dns_label(text.substr(0, dot))) return false;
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+bool is_label_value(std::string_view text) {
+  if (text.empty()) return true;
+  return text.size() <= kMaxLabel && is_alnum(text.front()) && is_alnum(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool is_qualified_name(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return !text.empty() && is_label_value(text);
+  const std::string_view name = text.substr(slash + 1);
+  return is_dns_subdomain(text.substr(0, slash)) && !name.empty() && is_label_value(name);
+}
+
+bool is_ip_address(std::string_view text) {
+  const std::string terminated(text);
+  std::array<unsigned char, sizeof(in6_addr)> buffer{};
+  return terminated.find('\0') == std::string::npos && (inet_pton(AF_INET, terminated.c_str(), buffer.data()) == 1 ||
+                                                        inet_pton(AF_INET6, terminated.c_str(), buffer.data()) == 1);
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string> known) {
+  const std::string wanted = lowered(word);
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(wanted, lowered(candidate));
+    // Less than all of it must be wrong, or `b` would be near to `a`.
+    if (distance < best_distance && distance < candidate.size()) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string join(std::span<const std::string> words) {
+  std::string out;
+  for (const std::string& word : words) {
+    if (!out.empty()) out += ", ";
+    out += word;
+  }
+  return out;
+}
+
+}  // namespace spillway::daemon
