@@ -1,0 +1,99 @@
+// The nouns of the fake cloud: what is asked of it, what it answers, and what it lets a test see.
+//
+// Plain values. The cloud itself is in fake_cloud.hpp.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/fake/catalogue.hpp"
+#include "providers/fake/faults.hpp"
+#include "vk-provider/base/money.hpp"
+#include "vk-provider/model/instance.hpp"
+
+namespace spillway::providers::fake {
+
+struct CloudSettings {
+  CloudSettings() = default;
+  std::uint64_t seed = 1;
+  base::Duration boot_time{0};
+  std::vector<CloudOffer> offers = default_catalogue();
+  base::Duration price_step{0};  // 0: prices stand still
+  int price_permille = 0;        // a step changes a price by at most so much
+};
+
+/// A purchase. Carries names and orders only: the toy starts nothing, so it is not told of commands or environments.
+struct CreateRequest {
+  CreateRequest() = default;
+  struct Container {
+    Container() = default;
+    std::string name;
+    std::string image;
+  };
+  std::string tag;
+  std::string offer;
+  std::vector<Container> containers;
+  std::vector<int> public_ports;
+  std::map<std::string, std::string> orders;  // annotations under fake.spillway.dev/
+};
+
+/// An answer, and what becomes of it on its way.
+template <class T>
+struct Reply {
+  Reply() = default;
+  Reply(base::Result<T> r) : result(std::move(r)) {}  // NOLINT(google-explicit-constructor): an answer is a reply
+  base::Result<T> result{std::unexpected(base::Error())};
+  base::Duration delay{0};
+  bool lost = false;  // nobody hears it: the connection breaks
+};
+
+/// How an instance is hurt behind its owner's back.
+struct KillOrder {
+  KillOrder() = default;
+  enum class How : std::uint8_t {
+    kRemove,   // gone at once, without a word
+    kPreempt,  // taken back: terminating and marked so for `notice`, then gone
+    kCrash,    // its containers end now with `exit_code`
+  };
+  How how = How::kRemove;
+  base::Duration notice{std::chrono::seconds(30)};
+  int exit_code = 137;
+  bool oom = false;
+};
+
+/// What one instance has cost until now.
+struct InvoiceLine {
+  InvoiceLine() = default;
+  std::string instance;
+  std::string tag;
+  std::string offer;
+  base::Money price_per_hour;
+  std::chrono::seconds billed{0};  // rounded up as the offer's billing says
+  base::Money amount;
+  bool running = false;  // the meter still runs
+};
+
+/// The history of one instance. Never forgotten.
+struct AuditEntry {
+  AuditEntry() = default;
+  std::string id;
+  std::string tag;
+  std::string offer;
+  bool foreign = false;
+  base::WallTime created;
+  std::optional<base::WallTime> gone;
+  std::string ended_by;     // terminate, remove or preempt; empty while it lives
+  int terminate_calls = 0;  // that reached the cloud
+};
+
+struct Audit {
+  Audit() = default;
+  std::vector<AuditEntry> instances;
+  std::map<std::string, int> creates;         // calls that reached the cloud, by tag
+  std::array<std::uint64_t, kCalls> calls{};  // that were made, by Call
+};
+
+}  // namespace spillway::providers::fake
