@@ -5,7 +5,6 @@
 
 #include "vk-provider/daemon/config_promises.hpp"
 #include "vk-provider/daemon/config_values.hpp"
-#include "vk-provider/daemon/version.hpp"
 #include "vk-provider/model/gpu_catalog.hpp"
 #include "vk-provider/model/labels.hpp"
 #include "vk-provider/model/quantity.hpp"
@@ -115,17 +114,19 @@ std::vector<model::CapacityType> read_capacity_types(Section& section) {
   return out.empty() ? model::OfferFilter().capacity_types : out;
 }
 
-/// Canonical names alone: an alias would promise more, or less, than what is then enforced.
+/// Canonical names alone: an alias would promise more, or less, than what is then enforced. A name that the catalogue
+/// does not have is taken as it is; an operator's own machines may have such GPUs.
 void read_gpu_models(Section& section, std::vector<std::string>& out) {
-  std::vector<std::string> names;
-  for (const model::GpuModel& gpu : model::gpu_models()) names.emplace_back(gpu.name);
-  section.strings("gpuModels", out, "a list of " + join(names));
+  section.strings("gpuModels", out, "a list of GPU models such as H100 or L4");
   const At at = section.get("gpuModels");
   for (const std::string& name : out) {
-    if (std::ranges::find(names, name) != names.end()) continue;
-    const model::GpuModel* meant = model::find_gpu(name);
-    const std::string allowed = meant == nullptr ? join(names) : std::string(meant->name);
-    section.reader().fault(at, "found \"" + name + "\"; allowed: " + allowed);
+    std::vector<std::string> meant;
+    for (const model::GpuModel& gpu : model::gpu_models()) {
+      const bool same = gpu.name == name || model::find_gpu(name) == &gpu || model::find_gpu(name, gpu.memory) == &gpu;
+      if (same) meant.emplace_back(gpu.name);
+    }
+    if (meant.empty() || std::ranges::find(meant, name) != meant.end()) continue;
+    section.reader().fault(at, "found \"" + name + "\"; allowed: " + join(meant));
   }
 }
 
@@ -218,11 +219,6 @@ model::NodeProfile read_profile(Reader& reader, const At& at, const std::vector<
   }
   out.offers = read_filter(reader, section.get("offers"), providers);
   out.public_ports = read_ports(section);
-  out.kubelet_version = kKubeletVersion;
-  const At version = section.get("kubeletVersion");
-  if (reader.text(version, out.kubelet_version) && !out.kubelet_version.starts_with("v1.")) {
-    reader.fault(version, "found " + describe(version.node) + "; allowed: a Kubernetes version such as v1.36.0");
-  }
   section.finish();
 
   for (const BrokenPromise& promise : broken_promises(out)) {

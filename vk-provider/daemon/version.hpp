@@ -8,7 +8,4 @@ namespace spillway::daemon {
 /// The same as in project() of CMakeLists.txt; a test compares them.
 inline constexpr std::string_view kVersion = "0.1.0";
 
-/// What a node says it runs unless the profile says otherwise: kubectl and autoscalers parse the part up to the dash.
-inline constexpr std::string_view kKubeletVersion = "v1.36.0-spillway.0.1.0";
-
 }  // namespace spillway::daemon

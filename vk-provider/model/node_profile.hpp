@@ -42,7 +42,6 @@ struct NodeProfile {
   std::optional<base::Money> max_price_per_hour;  // of one instance; empty: no cap
   OfferFilter offers;
   std::vector<int> public_ports;  // container ports that are published without an annotation of the pod
-  std::string kubelet_version;    // status.nodeInfo.kubeletVersion
 
   bool operator==(const NodeProfile&) const = default;
 };

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "vk-provider/daemon/version.hpp"
-
 using namespace std::chrono_literals;
 using nlohmann::json;
 using spillway::base::ErrorKind;
@@ -109,7 +107,6 @@ TEST_CASE("a small document gets every default") {
   CHECK_FALSE(node.max_price_per_hour);
   CHECK(node.offers.providers.empty());
   CHECK(node.offers.capacity_types == std::vector{CapacityType::kOnDemand, CapacityType::kReserved});
-  CHECK(node.kubelet_version == daemon_ns::kKubeletVersion);
   REQUIRE(config.providers.size() == 1);
   CHECK(config.providers[0].name == ProviderName("c"));
   CHECK(config.providers[0].type == "cloud");
@@ -149,7 +146,6 @@ nodes:
       minGpuMemory: 81559Mi
       capacityTypes: [spot]
     publicPorts: [80, 8443]
-    kubeletVersion: v1.33.0
 providers:
   - {name: c, type: cloud, config: {hosts: [{name: a, price: 1.10}]}}
 placement: {startDeadline: 1h30m, maxStartAttempts: 5, createDeadline: 2500ms}
@@ -174,7 +170,6 @@ log: {level: debug, format: json}
   CHECK(node.offers.min_gpu_memory == 81559LL * 1024 * 1024);
   CHECK(node.offers.capacity_types == std::vector{CapacityType::kSpot});
   CHECK(node.public_ports == std::vector{80, 8443});
-  CHECK(node.kubelet_version == "v1.33.0");
   CHECK((*config.providers.at(0).config)["hosts"][0]["price"].dump() == "1.1");
   CHECK(config.placement.start_deadline == 90min);
   CHECK(config.placement.max_start_attempts == 5);
@@ -223,7 +218,7 @@ spend: {}
           "spillway.yaml:3: installation.name: found \"Team A\"; allowed: at most 63 of a-z, 0-9 and '-', a letter or "
           "digit at both ends",
           "spillway.yaml:6: nodes[0].capcity: found an unknown key; allowed: capacity (the nearest of name, labels, "
-          "annotations, capacity, providerTaint, internalIP, maxPricePerHour, offers, publicPorts, kubeletVersion)",
+          "annotations, capacity, providerTaint, internalIP, maxPricePerHour, offers, publicPorts)",
           "spillway.yaml:8: nodes[0].capacity.cpu: found \"lots\"; allowed: a quantity such as 64 or 500m or 256Gi",
           "spillway.yaml:9: nodes[0].capacity[\"nvidia.com/gpu\"]: found \"1.5\"; allowed: a whole number",
           "spillway.yaml:10: nodes[0].providerTaint: found \"yes\"; allowed: true, false",
@@ -268,6 +263,17 @@ TEST_CASE("documents that are no configuration are refused with a place") {
         Lines{"spillway.yaml:5: nodes[0].labels.a: found a second time; allowed: once (the first is on line 5)"});
   CHECK(loader.bad(kHead + "nodes: [{name: [x]}]\n") ==
         Lines{"spillway.yaml:3: nodes[0].name: found a list; allowed: text"});
+}
+
+TEST_CASE("GPU models have one name each, and unknown ones are taken as they are") {
+  Loader loader;
+  const auto with = [](const std::string& model) {
+    return kHead + "nodes: [{name: n, offers: {gpuModels: [" + model + "]}}]\n";
+  };
+  CHECK(loader.good(with("A100-80GB")).nodes[0].offers.gpu_models == Lines{"A100-80GB"});
+  CHECK(loader.good(with("Quadro-P400")).nodes[0].offers.gpu_models == Lines{"Quadro-P400"});
+  CHECK(loader.bad(with("A100")) ==
+        Lines{"spillway.yaml:3: nodes[0].offers.gpuModels: found \"A100\"; allowed: A100-80GB, A100-40GB"});
 }
 
 TEST_CASE("a null is the default") {
