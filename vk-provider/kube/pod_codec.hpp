@@ -30,11 +30,11 @@ struct PodStatusPatch {
   model::PodKey key;
   /// Set: the write counts only if the pod is still at this version (409 otherwise). The UID is always a precondition.
   std::string resource_version;
-  model::PodStatus status;            // wanted
-  model::PodStatus previous;          // as observed: to remove what the merge would keep (an old podIP)
-  std::optional<model::StateRecord> state;       // written if set
-  std::optional<std::string> addresses;          // state.spillway.dev/addresses; empty text removes it
-  bool note_withheld_token = false;              // writes state.spillway.dev/withheld
+  model::PodStatus status;                  // wanted
+  model::PodStatus previous;                // as observed: to remove what the merge would keep (an old podIP)
+  std::optional<model::StateRecord> state;  // written if set
+  std::optional<std::string> addresses;     // state.spillway.dev/addresses; empty text removes it
+  bool note_withheld_token = false;         // writes state.spillway.dev/withheld
 };
 
 /// The strategic-merge-patch body for pods/status. Touches no condition, label or annotation that is not ours.

@@ -1,0 +1,45 @@
+// What becomes of each field of a PodSpec: a table, and the walk that finds what a pod sets beyond it.
+//
+// Pure. A field is honoured (kube/pod_spec_codec translates it), accepted (the scheduler's business, or a default that
+// the API server fills in), or needs something. What is in no row is refused, too: a newer API server's field is
+// never dropped without a word. test/unit/kube/pod_fields_test.cpp holds the table against the API's own types.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vk-provider/model/capability.hpp"
+#include "vk-provider/model/pod_spec.hpp"
+
+namespace spillway::kube {
+
+enum class FieldClass : std::uint8_t { kHonoured, kAccepted, kNeeds };
+
+/// One row. It covers everything below its path.
+struct FieldRule {
+  std::string_view path;  // spec.containers[].ports[].hostPort; a key of a map stands in brackets: limits[cpu]
+  FieldClass treatment = FieldClass::kNeeds;
+  std::optional<model::Capability> needs;  // only with kNeeds; empty: nothing can honour it
+  std::string_view why;                    // only with kNeeds
+  std::string_view harmless;               // only with kNeeds: values that ask for nothing, separated by |
+};
+
+/// All rows.
+std::span<const FieldRule> pod_field_rules();
+
+/// The row that decides about a path (its own or the nearest above it); null for a path that no row knows.
+const FieldRule* find_pod_field_rule(std::string_view path);
+
+struct PodFields {
+  /// Every field that is set and neither honoured nor accepted, in the order of the text.
+  std::vector<model::FieldUse> uses;
+  /// The volume with the service account's token is there; it and its mount are left out of `uses`.
+  bool has_token_volume = false;
+  bool broken = false;  // the text is not well-formed
+};
+
+PodFields walk_pod_fields(std::string_view spec_json);
+
+}  // namespace spillway::kube
