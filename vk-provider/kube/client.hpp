@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "vk-provider/kube/kube_api.hpp"
 #include "vk-provider/kube/pod_codec.hpp"
@@ -42,6 +43,7 @@ struct Event {
   base::WallTime first_seen;
   base::WallTime last_seen;
   int count = 1;
+  std::string host;  // reportingInstance and source.host
 };
 
 class Client {
@@ -53,21 +55,25 @@ class Client {
   /// metadata.uid of the namespace kube-system.
   async::Task<std::string> get_cluster_uid(base::Deadline deadline);
 
-  /// The new resourceVersion.
+  /// The new resourceVersion. kConflict: the object is another pod by now, or (with a resource_version) somebody wrote
+  /// it.
   async::Task<std::string> patch_pod_status(PodStatusPatch patch, base::Deadline deadline);
-  /// Grace 0 with the UID as a precondition. kNotFound and kConflict (another UID by now) both mean that this pod is gone.
+  /// Grace 0 with the UID as a precondition. kNotFound and kConflict (another UID by now) both mean that this pod is
+  /// gone.
   async::Task<void> delete_pod(model::PodKey key, base::Deadline deadline);
+  /// The UIDs of all pods of the cluster, read live.
+  async::Task<std::unordered_set<std::string>> list_pod_uids(base::Deadline deadline);
   async::Task<DecodedPod> get_pod(std::string ns, std::string name, base::Deadline deadline);
 
   /// data of a ConfigMap (binaryData is not for environments). kNotFound if there is none.
   async::Task<std::map<std::string, std::string>> get_config_map(std::string ns, std::string name,
                                                                  base::Deadline deadline);
   /// data of a Secret, decoded.
-  async::Task<std::map<std::string, std::string>> get_secret(std::string ns, std::string name,
-                                                             base::Deadline deadline);
+  async::Task<std::map<std::string, std::string>> get_secret(std::string ns, std::string name, base::Deadline deadline);
 
   async::Task<Lease> get_lease(std::string ns, std::string name, base::Deadline deadline);
-  /// POST if resource_version is empty, otherwise PUT with it (kConflict if somebody else wrote). Returns what stands now.
+  /// POST if resource_version is empty, otherwise PUT with it (kConflict if somebody else wrote). Returns what stands
+  /// now.
   async::Task<Lease> put_lease(Lease lease, base::Deadline deadline);
 
   async::Task<void> create_event(Event event, base::Deadline deadline);
