@@ -65,11 +65,17 @@ class NodeController final : private kube::ReflectorSink {
   async::Task<void> learn_server_version();
   async::Task<void> create_node();
   async::Task<void> perform(NodeStep step);
+  /// Reads the Node after a write showed that our copy is old.
+  async::Task<void> refresh();
   void observe(kube::ObservedNode node);
-  void forget_node(const char* how);
+  void take_over();
+  void forget_node();
   void refuse(const kube::ObservedNode& node);
   base::TimePoint retry_at(const base::Error& error, const char* what);
-  base::TimePoint not_before(NodeStep step);
+  base::TimePoint not_before(NodeStep step) const;
+  void note_done(NodeStep step);
+  void rebuild_wanted();
+  void tell_event(bool warning, const std::string& reason, const std::string& message);
   bool ours(const kube::ObservedNode& node) const;
 
   NodeProfile profile_;
@@ -82,7 +88,7 @@ class NodeController final : private kube::ReflectorSink {
   std::unique_ptr<async::Waiter> waiter_;
   base::Counter& created_;
   base::Counter& recreated_;
-  base::Counter& status_writes_;
+  base::Counter& writes_;
   base::Counter& failures_;
 
   std::string server_version_;
@@ -91,12 +97,12 @@ class NodeController final : private kube::ReflectorSink {
   bool listed_ = false;  // the first list is complete: an absent Node is really absent
   bool seen_in_list_ = false;
   std::optional<kube::ObservedNode> observed_;
-  std::string uid_;  // of the Node that we created or adopted; empty before
-  bool was_registered_ = false;
+  std::string newest_version_;  // resourceVersion of the newest that we know of the Node, also of its deletion
+  std::string uid_;             // of the Node that we created or adopted; empty before
   std::optional<base::TimePoint> last_report_;
   std::optional<base::TimePoint> last_recreated_;
-  std::optional<base::TimePoint> last_refusal_;
-  std::map<NodeStep, Pace> paces_;
+  std::optional<base::TimePoint> last_complaint_;
+  std::map<NodeStep, Pace> paces_;  // that of creation stands under kNone
   int failed_in_a_row_ = 0;
   std::string problem_;
 };
