@@ -52,9 +52,10 @@ class InstallationLease {
  private:
   /// One read. What it shows goes to the fsm.
   async::Task<void> look(base::Deadline deadline);
-  /// One write with `holder`, on top of what was last read.
+  /// One write with `holder` (empty: released), on top of what was last read. Success goes to the fsm.
   async::Task<void> write(std::string holder, base::Deadline deadline);
   void log_standby();
+  void log_failure(const char* what, const base::Error& error);
 
   InstallationLeaseConfig config_;
   std::string name_;
@@ -67,6 +68,7 @@ class InstallationLease {
   kube::Lease lease_;  // as the server last showed it
   bool known_ = false;
   std::string logged_holder_;
+  int failed_in_a_row_ = 0;
 };
 
 }  // namespace spillway::control
