@@ -12,6 +12,8 @@ class TokenBucket {
 
   /// Takes a token now or in the future and says when the caller may go ahead (`now` if at once).
   TimePoint reserve(TimePoint now);
+  /// What reserve() would say, without taking the token.
+  TimePoint next(TimePoint now) const { return TokenBucket(*this).reserve(now); }
 
  private:
   double per_second_;

@@ -28,7 +28,7 @@ enum class Urgency : std::uint8_t {
 
 class Breaker {
  public:
-  explicit Breaker(BreakerPolicy policy) : policy_(policy) {}
+  Breaker(BreakerPolicy policy, base::TimePoint now) : policy_(policy), since_(now) {}
 
   struct Admission {
     enum class Kind : std::uint8_t {

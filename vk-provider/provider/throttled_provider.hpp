@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/metrics.hpp"
@@ -54,11 +55,31 @@ class ThrottledProvider final : public Provider {
   const std::string& why() const { return breaker_.why(); }
 
  private:
-  /// Waits for a token and for the end of a pause, within the deadline. The value says whether the call is a probe.
-  async::Task<bool> enter(Urgency urgency, base::Deadline deadline);
-  void leave(bool probe, const base::Error* error);
+  /// The right to make one call. One that dies unused (its call was cancelled) lets the next probe through.
+  class Ticket {
+   public:
+    Ticket(Breaker& breaker, bool probe) : breaker_(&breaker), probe_(probe) {}
+    Ticket(Ticket&& other) noexcept : breaker_(std::exchange(other.breaker_, nullptr)), probe_(other.probe_) {}
+    Ticket& operator=(Ticket&&) = delete;
+    ~Ticket() {
+      if (breaker_ != nullptr) breaker_->abandoned(probe_);
+    }
+    /// Says whether it was a probe; the outcome is now reported by the caller.
+    bool take() {
+      breaker_ = nullptr;
+      return probe_;
+    }
+
+   private:
+    Breaker* breaker_;
+    bool probe_;
+  };
+
+  /// Waits for a token and for the end of a pause, within the deadline.
+  async::Task<Ticket> enter(Urgency urgency, base::Deadline deadline);
+  void leave(Ticket ticket, const base::Error* error);
   template <class T>
-  async::Task<T> guard(Urgency urgency, async::Task<T> call, base::Deadline deadline);
+  async::Task<T> finish(Ticket ticket, async::Task<T> call);
 
   std::unique_ptr<Provider> inner_;
   async::Timers& timers_;

@@ -1,0 +1,114 @@
+#include "vk-provider/provider/metered_provider.hpp"
+
+#include <algorithm>
+
+#include "vk-provider/base/log.hpp"
+
+namespace spillway::provider {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kListDeadline{30};
+constexpr seconds kGetDeadline{10};
+constexpr seconds kTerminateDeadline{30};
+constexpr seconds kStreamDeadline{15};  // up to the point at which bytes flow
+constexpr seconds kControlDeadline{30};
+constexpr seconds kFilesDeadline{60};
+
+}  // namespace
+
+MeteredProvider::MeteredProvider(std::unique_ptr<Provider> inner, const base::Clock& clock, base::Metrics& metrics)
+    : inner_(std::move(inner)), clock_(clock), metrics_(metrics) {}
+
+base::Deadline MeteredProvider::capped(base::Deadline deadline, base::Duration longest) const {
+  return std::min(deadline, clock_.now() + longest);
+}
+
+void MeteredProvider::note(std::string_view method, base::TimePoint begun, const base::Error* error) {
+  const base::Duration took = clock_.now() - begun;
+  const std::string_view outcome = error == nullptr ? std::string_view("ok") : base::to_string(error->kind);
+  base::Histogram*& histogram = histograms_[{method, outcome}];
+  if (histogram == nullptr) {
+    const base::MetricLabels labels{
+        {"provider", info().name.str()}, {"method", std::string(method)}, {"outcome", std::string(outcome)}};
+    histogram =
+        &metrics_.histogram("spillway_provider_call_seconds", "Calls of providers.", labels, base::latency_bounds());
+  }
+  histogram->observe(std::chrono::duration<double>(took).count());
+  base::log::debug("provider called",
+                   {{"provider", info().name},
+                    {"method", method},
+                    {"outcome", outcome},
+                    {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(took).count()},
+                    {"error", error == nullptr ? std::string_view() : std::string_view(error->message)}});
+}
+
+template <class T>
+async::Task<T> MeteredProvider::measure(std::string_view method, async::Task<T> call) {
+  const base::TimePoint begun = clock_.now();
+  base::Result<T> result = co_await std::move(call);
+  note(method, begun, result ? nullptr : &result.error());
+  co_return result;
+}
+
+// Coroutines, so that the longest time of a call is counted from its start and not from that of a wait before it.
+
+async::Task<std::vector<model::Offer>> MeteredProvider::list_offers(base::Deadline deadline) {
+  co_return co_await measure("list_offers", inner_->list_offers(capped(deadline, kListDeadline)));
+}
+
+async::Task<model::Instance> MeteredProvider::create(model::Placement placement, model::ResolvedPod pod,
+                                                     base::Deadline deadline) {
+  co_return co_await measure("create",
+                             inner_->create(std::move(placement), std::move(pod), capped(deadline, kCreateDeadline)));
+}
+
+async::Task<model::Instance> MeteredProvider::get(model::InstanceRef ref, base::Deadline deadline) {
+  co_return co_await measure("get", inner_->get(std::move(ref), capped(deadline, kGetDeadline)));
+}
+
+async::Task<OwnedList> MeteredProvider::list_owned(std::string tag_prefix, base::Deadline deadline) {
+  co_return co_await measure("list_owned", inner_->list_owned(std::move(tag_prefix), capped(deadline, kListDeadline)));
+}
+
+async::Task<void> MeteredProvider::terminate(model::InstanceRef ref, std::chrono::seconds grace,
+                                             base::Deadline deadline) {
+  co_return co_await measure("terminate",
+                             inner_->terminate(std::move(ref), grace, capped(deadline, kTerminateDeadline)));
+}
+
+async::Task<async::ByteStreamPtr> MeteredProvider::open_logs(model::InstanceRef ref, LogOptions options,
+                                                             base::Deadline deadline) {
+  co_return co_await measure("open_logs",
+                             inner_->open_logs(std::move(ref), std::move(options), capped(deadline, kStreamDeadline)));
+}
+
+async::Task<ExecSession> MeteredProvider::open_exec(model::InstanceRef ref, ExecOptions options,
+                                                    base::Deadline deadline) {
+  co_return co_await measure("open_exec",
+                             inner_->open_exec(std::move(ref), std::move(options), capped(deadline, kStreamDeadline)));
+}
+
+async::Task<async::ByteStreamPtr> MeteredProvider::dial(model::InstanceRef ref, int port, base::Deadline deadline) {
+  co_return co_await measure("dial", inner_->dial(std::move(ref), port, capped(deadline, kStreamDeadline)));
+}
+
+async::Task<std::vector<Sample>> MeteredProvider::samples(base::Deadline deadline) {
+  co_return co_await measure("samples", inner_->samples(capped(deadline, kGetDeadline)));
+}
+
+async::Task<void> MeteredProvider::control_container(model::InstanceRef ref, std::string container,
+                                                     ContainerAction action, base::Deadline deadline) {
+  co_return co_await measure(
+      "control_container",
+      inner_->control_container(std::move(ref), std::move(container), action, capped(deadline, kControlDeadline)));
+}
+
+async::Task<void> MeteredProvider::put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
+                                             base::Deadline deadline) {
+  co_return co_await measure("put_files",
+                             inner_->put_files(std::move(ref), std::move(files), capped(deadline, kFilesDeadline)));
+}
+
+}  // namespace spillway::provider
