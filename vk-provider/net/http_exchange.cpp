@@ -18,10 +18,11 @@ constexpr size_t kKeptOutput = 64 * 1024;
 }  // namespace
 
 async::Task<void> Exchange::write(base::Deadline deadline) {
+  connection_.watchdog().arm(deadline);
+  // The last thing before the write, with no wait in between.
   if (connection_.clock().now() >= deadline) {
     co_return base::fail(ErrorKind::kDeadline, "the time for a request to " + peer_ + " was over before it was sent");
   }
-  connection_.watchdog().arm(deadline);
   std::string& bytes = connection_.output();
   const auto [ec, n] = co_await asio::async_write(connection_, asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
   // The head may hold a token.

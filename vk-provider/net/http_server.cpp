@@ -1,6 +1,8 @@
 #include "vk-provider/net/http_server.hpp"
 
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -27,8 +29,11 @@ std::unexpected<base::Error> cannot_listen(const std::string& where, const boost
                     "cannot listen on " + where + ": " + ec.message());
 }
 
-/// Removes what a server that died left behind; a server that lives is left alone.
+/// Removes what a server that died left behind; a server that lives, and a file that is no socket, are left alone.
 boost::system::error_code remove_stale_socket(const asio::any_io_executor& executor, const std::string& path) {
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0) return {};
+  if (!S_ISSOCK(info.st_mode)) return asio::error::address_in_use;
   boost::system::error_code ec;
   asio::local::stream_protocol::socket probe(executor);
   probe.connect(asio::local::stream_protocol::endpoint(path), ec);

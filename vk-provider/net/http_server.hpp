@@ -48,6 +48,7 @@ struct HttpServerResponse {
   std::string content_type = "text/plain; charset=utf-8";
   std::vector<Header> headers;  // more than Content-Type, Content-Length and Connection
   std::string body;
+  bool hang_up = false;  // closes the connection without an answer: for servers that imitate a broken network
 };
 
 struct HttpServerConfig {

@@ -46,6 +46,7 @@ asio::awaitable<void> HttpSession::run(TlsContext* tls) {
     lease_->watchdog().disarm();
     const bool head = request.method == "HEAD";
     const HttpServerResponse response = co_await handler_(std::move(request));
+    if (response.hang_up) co_return;
     keep_alive = keep_alive && !last_;
     if (!co_await write_response(response, keep_alive, head) || !keep_alive) co_return;
   }
