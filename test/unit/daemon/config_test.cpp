@@ -8,6 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <yaml-cpp/yaml.h>
+
+#include "providers/fake/fake_provider.hpp"
+#include "vk-provider/daemon/version.hpp"
+
 using namespace std::chrono_literals;
 using nlohmann::json;
 using spillway::base::ErrorKind;
@@ -87,6 +92,22 @@ const std::string kHead =
 const std::string kSmall = kHead + "nodes: [{name: burst}]\n";
 
 using Lines = std::vector<std::string>;
+
+std::string example_file() { return SPILLWAY_SOURCE_DIR "/config/example.yaml"; }
+
+/// Every key path of a document, indices left out: `nodes[].offers.regions`.
+void collect_keys(const YAML::Node& node, const std::string& path, std::set<std::string>& out) {
+  if (node.IsMap()) {
+    for (const auto& entry : node) {
+      const std::string below = path.empty() ? entry.first.Scalar() : path + "." + entry.first.Scalar();
+      out.insert(below);
+      collect_keys(entry.second, below, out);
+    }
+  }
+  if (node.IsSequence()) {
+    for (const YAML::Node& entry : node) collect_keys(entry, path + "[]", out);
+  }
+}
 
 }  // namespace
 
@@ -179,6 +200,61 @@ log: {level: debug, format: json}
   CHECK_FALSE(config.admin.debug);
   CHECK(config.log.level == spillway::base::log::Level::kDebug);
   CHECK(config.log.format == spillway::base::log::Format::kJson);
+}
+
+TEST_CASE("the example has every key, and each has its default") {
+  Loader loader;
+  loader.registry = {{"fake", spillway::providers::fake::provider_type()}};
+  std::set<std::string> known;
+  loader.sources.known_keys = &known;
+  const auto example = daemon_ns::load_config(example_file(), loader.sources);
+  if (!example) FAIL(example.error().front().to_string());
+  const Config defaults =
+      loader.good("apiVersion: spillway.dev/v1\nnodes: [{name: spillway}]\nproviders: [{name: fake, type: fake}]\n");
+
+  CHECK(example->installation.name == defaults.installation.name);
+  CHECK(example->installation.ns == defaults.installation.ns);
+  CHECK(example->installation.cluster_id == defaults.installation.cluster_id);
+  REQUIRE(example->nodes.size() == 1);
+  const auto& shown = example->nodes[0];
+  const auto& node = defaults.nodes[0];
+  CHECK(shown.labels == node.labels);
+  CHECK(shown.annotations == node.annotations);
+  CHECK(shown.capacity == node.capacity);
+  CHECK(shown.provider_taint == node.provider_taint);
+  CHECK(shown.internal_ip == node.internal_ip);
+  CHECK(shown.max_price_per_hour == node.max_price_per_hour);
+  CHECK(shown.offers == node.offers);
+  CHECK(shown.public_ports == node.public_ports);
+  CHECK(shown == node);
+  CHECK(*example->providers.at(0).config == *defaults.providers.at(0).config);
+  CHECK(example->placement == defaults.placement);
+  CHECK(example->placement == spillway::daemon::PlacementConfig());
+  CHECK(example->admin == spillway::daemon::AdminConfig());
+  CHECK(example->log == spillway::daemon::LogConfig());
+
+  std::set<std::string> written;
+  collect_keys(YAML::LoadFile(example_file()), "", written);
+  CHECK(known.size() > 30);
+  for (const std::string& key : known) {
+    CAPTURE(key);
+    CHECK(written.contains(key));
+  }
+}
+
+TEST_CASE("the minimal configuration needs nothing") {
+  Loader loader;
+  loader.registry = {{"fake", spillway::providers::fake::provider_type()}};
+  const auto config = daemon_ns::load_config(SPILLWAY_SOURCE_DIR "/config/minimal.yaml", loader.sources);
+  if (!config) FAIL(config.error().front().to_string());
+  CHECK(config->nodes.at(0).capacity.at("nvidia.com/gpu") == "8");
+  CHECK(config->providers.at(0).type == "fake");
+}
+
+TEST_CASE("the version is that of the build") {
+  std::ifstream file(SPILLWAY_SOURCE_DIR "/CMakeLists.txt");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  CHECK(text.find("project(spillway VERSION " + std::string(daemon_ns::kVersion) + " ") != std::string::npos);
 }
 
 TEST_CASE("all faults come at once, each with its line, path, what was found and what is allowed") {
