@@ -1,0 +1,93 @@
+// The calls of one Docker Engine that we make, one method each.
+//
+// Owned by a Host; reactor thread only. Translates and classifies; does not repeat, remember or decide.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/docker/codec.hpp"
+#include "providers/docker/image_reference.hpp"
+#include "vk-provider/async/task.hpp"
+#include "vk-provider/async/timer.hpp"
+#include "vk-provider/net/http.hpp"
+
+namespace spillway::providers::docker {
+
+struct Listing {
+  Listing() = default;
+  std::vector<ContainerEntry> entries;
+  std::optional<base::WallTime> engine_time;  // by the engine's clock, when it answered
+};
+
+/// What the engine said to a write; any status. A call that got no answer is an Error instead.
+struct Answer {
+  Answer() = default;
+  int status = 0;
+  std::string text;  // the new id after a create; the engine's own words for a status of 400 or more
+
+  bool ok() const { return status < 400; }
+};
+
+struct PullResult {
+  PullResult() = default;
+  enum class Kind : std::uint8_t {
+    kPulled,
+    kMissing,      // no such image, or no right to know
+    kDenied,       // the registry wants other credentials
+    kMalformed,    // the engine does not take the name
+    kUnreachable,  // the registry did not answer: another time may do
+    kNoProgress,   // nothing came for the time that is allowed
+    kOther,        // the engine's words say which
+    kEngineLost,   // the engine itself went away
+  };
+  Kind kind = Kind::kPulled;
+  std::string text;
+};
+
+/// By the engine's words: it has no code for what went wrong with a registry.
+PullResult::Kind classify_pull_error(std::string_view text);
+
+class EngineClient {
+ public:
+  EngineClient(std::string host, std::unique_ptr<net::HttpClient> http, async::Timers& timers)
+      : host_(std::move(host)), http_(std::move(http)), timers_(timers) {}
+
+  /// All containers, also stopped ones, with this label (`key` or `key=value`).
+  async::Task<Listing> list(std::string label, base::Deadline deadline);
+  /// By id or name; kNotFound.
+  async::Task<ContainerFacts> inspect(std::string container, base::Deadline deadline);
+  async::Task<Answer> create(std::string name, std::string body, base::Deadline deadline);
+  async::Task<Answer> start(std::string id, base::Deadline deadline);
+  /// SIGTERM (or the image's signal), after `grace` SIGKILL; answered when it has stopped. Without a grace the one that
+  /// the container was made with. Takes a connection of its own: many that wait here do not keep other calls waiting.
+  async::Task<Answer> stop(std::string id, std::optional<std::chrono::seconds> grace, base::Deadline deadline);
+  async::Task<Answer> restart(std::string id, base::Deadline deadline);
+  /// With its anonymous volumes, by force.
+  async::Task<Answer> remove(std::string id, base::Deadline deadline);
+
+  async::Task<bool> has_image(std::string name, base::Deadline deadline);
+  async::Task<std::string> architecture(base::Deadline deadline);
+  async::Task<void> import_image(std::string repository, std::string tag, std::string tar, base::Deadline deadline);
+  /// Takes as long as it takes while something comes at least every `no_progress`; ended by cancellation.
+  async::Task<PullResult> pull(ImageReference image, base::Duration no_progress);
+
+  const std::string& host() const { return host_; }
+
+ private:
+  async::Task<net::HttpResponse> send(net::Method method, std::string target, std::string body,
+                                      base::Deadline deadline);
+  async::Task<Answer> write(net::Method method, std::string target, std::string body, base::Deadline deadline);
+  async::Task<Answer> slow_post(std::string target, base::Deadline deadline);
+  /// Of an answer of 400 or more to a read.
+  base::Error refusal(const net::HttpResponse& response, std::string_view what) const;
+  base::Error named(base::Error error) const;
+
+  std::string host_;
+  std::unique_ptr<net::HttpClient> http_;
+  async::Timers& timers_;
+};
+
+}  // namespace spillway::providers::docker

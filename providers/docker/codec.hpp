@@ -1,0 +1,110 @@
+// Between the Docker Engine's JSON (API 1.41) and our values.
+//
+// Pure. Fields that are absent, null or of another type are taken as unknown; bytes that are no JSON are an error.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/docker/config.hpp"
+#include "vk-provider/base/error.hpp"
+#include "vk-provider/model/instance.hpp"
+#include "vk-provider/model/placement.hpp"
+#include "vk-provider/model/pod_spec.hpp"
+
+namespace spillway::providers::docker {
+
+// What we write on every container, and all that is known of an instance after a restart of the daemon.
+inline constexpr std::string_view kLabelTag = "spillway.dev/tag";
+inline constexpr std::string_view kLabelRole = "spillway.dev/role";
+inline constexpr std::string_view kLabelContainer = "spillway.dev/container";  // name of the container in the pod
+inline constexpr std::string_view kLabelPod = "spillway.dev/pod";              // namespace/name, for people
+// On the sandbox only.
+inline constexpr std::string_view kLabelContainers = "spillway.dev/containers";  // names, with commas
+inline constexpr std::string_view kLabelGpus = "spillway.dev/gpus";              // indices, with commas
+inline constexpr std::string_view kLabelRestartPolicy = "spillway.dev/restart-policy";
+inline constexpr std::string_view kLabelPrice = "spillway.dev/price-micros";  // per hour
+
+inline constexpr std::string_view kRoleSandbox = "sandbox";
+inline constexpr std::string_view kRoleContainer = "container";
+
+using Labels = std::map<std::string, std::string, std::less<>>;
+/// An empty text if there is no such label.
+const std::string& label(const Labels& labels, std::string_view key);
+
+/// One container in a listing.
+struct ContainerEntry {
+  ContainerEntry() = default;
+  std::string id;
+  std::string name;    // without its leading slash
+  std::string state;   // created, running, paused, restarting, removing, exited, dead
+  std::string status;  // in words: status_text.hpp
+  std::string image_id;
+  Labels labels;
+  std::optional<base::WallTime> created;
+  std::vector<model::InstancePort> ports;  // published ones
+};
+
+/// One container as inspected. Times are empty where the engine has year 1.
+struct ContainerFacts {
+  ContainerFacts() = default;
+  std::string id;
+  std::string state;
+  std::string error;  // why the last start failed
+  int exit_code = 0;
+  bool oom_killed = false;
+  Labels labels;
+  std::string image_id;
+  std::optional<base::WallTime> created;
+  std::optional<base::WallTime> started_at;
+  std::optional<base::WallTime> finished_at;
+
+  bool running() const { return state == "running" || state == "paused"; }
+  /// A start was asked for and refused (no such program, no such device); State.Status is `created` or `exited` then.
+  bool start_failed() const { return !running() && !error.empty(); }
+  bool never_started() const { return state == "created" && error.empty(); }
+};
+
+base::Result<std::vector<ContainerEntry>> decode_list(std::string_view body);
+base::Result<ContainerFacts> decode_container(std::string_view body);
+/// `Id` of the answer to a create.
+base::Result<std::string> decode_created(std::string_view body);
+/// `Arch` of GET /version.
+base::Result<std::string> decode_architecture(std::string_view body);
+/// `message` of an error; the body itself, cut, if it is no JSON.
+std::string decode_message(std::string_view body);
+/// The error in one line of a pull's progress, if it is one.
+std::optional<std::string> decode_pull_error(std::string_view line);
+
+/// What a sandbox and its containers are made from.
+struct InstancePlan {
+  InstancePlan() = default;
+  std::string tag;
+  std::string pod_name;
+  std::string pod;  // namespace/name
+  std::vector<int> gpus;
+  base::Money price_per_hour;
+  model::RestartPolicy restart_policy = model::RestartPolicy::kAlways;
+  std::chrono::seconds grace{30};
+  std::vector<int> public_ports;
+  std::vector<model::ResolvedContainer> containers;
+};
+InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod, std::vector<int> gpus,
+                       base::Money price);
+
+std::string container_name(const std::string& tag, const std::string& container);
+
+/// Bodies of POST /containers/create.
+std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host);
+/// kInvalid, with the variable's name and never its value, if a text is not UTF-8: JSON cannot carry it.
+base::Result<std::string> encode_container(const InstancePlan& plan, const model::ResolvedContainer& container,
+                                           const std::string& sandbox_id, const HostConfig& host);
+
+/// `filters=` of a listing: containers with this label (`key` or `key=value`), encoded for a query.
+std::string encode_label_filter(std::string_view label);
+
+}  // namespace spillway::providers::docker

@@ -1,0 +1,202 @@
+// The bodies of POST /containers/create; the rest of codec.hpp is in codec.cpp.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "providers/docker/codec.hpp"
+#include "providers/docker/gpu_slots.hpp"
+#include "providers/docker/sandbox_image.hpp"
+
+namespace spillway::providers::docker {
+namespace {
+
+using nlohmann::json;
+
+// What a kubelet uses: 1024 shares for one CPU, at least 2; a quota per 100 ms, at least 1 ms.
+constexpr std::int64_t kSharesPerCpu = 1024;
+constexpr std::int64_t kLeastShares = 2;
+constexpr std::int64_t kPeriodMicros = 100'000;
+constexpr std::int64_t kLeastQuotaMicros = 1000;
+constexpr size_t kLongestHostname = 63;
+
+std::string_view to_string(model::RestartPolicy policy) {
+  switch (policy) {
+    case model::RestartPolicy::kAlways: return "Always";
+    case model::RestartPolicy::kOnFailure: return "OnFailure";
+    case model::RestartPolicy::kNever: return "Never";
+  }
+  return "Always";
+}
+
+std::string hostname(std::string name) {
+  if (name.size() > kLongestHostname) name.resize(kLongestHostname);
+  while (!name.empty() && (name.back() == '-' || name.back() == '.')) name.pop_back();
+  return name;
+}
+
+json common_labels(const InstancePlan& plan, std::string_view role) {
+  json out = json::object();
+  out[std::string(kLabelTag)] = plan.tag;
+  out[std::string(kLabelRole)] = std::string(role);
+  out[std::string(kLabelPod)] = plan.pod;
+  return out;
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(json(text).dump());
+    return true;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+/// Which of a container's texts JSON cannot carry. Names the variable, never its value.
+std::string not_utf8(const model::ResolvedContainer& container) {
+  for (const auto& [name, value] : container.env) {
+    if (!is_utf8(name)) return "the name of an environment variable";
+    if (!is_utf8(value)) return "the value of environment variable " + name;
+  }
+  return "its command, args or workingDir";
+}
+
+/// For a runtime that reads the variable: the indices, or the word for none, so that an image which asks for all GPUs
+/// by the same variable gets what was bought.
+std::string gpu_environment(const InstancePlan& plan, const HostConfig& host) {
+  if (!plan.gpus.empty()) return to_gpu_label(plan.gpus);
+  return host.gpu_environment_variable == "NVIDIA_VISIBLE_DEVICES" ? "void" : "-1";
+}
+
+json environment(const InstancePlan& plan, const model::ResolvedContainer& container, const HostConfig& host) {
+  const bool by_environment = host.gpu_request == GpuRequest::kEnvironment && host.gpu_count > 0;
+  json out = json::array();
+  for (const auto& [name, value] : container.env) {
+    // With two of one name most programs take the first: the pod must not widen what it was given.
+    if (by_environment && name == host.gpu_environment_variable) continue;
+    out.push_back(name + "=" + value);
+  }
+  if (by_environment) out.push_back(host.gpu_environment_variable + "=" + gpu_environment(plan, host));
+  return out;
+}
+
+void put_resources(json& host_config, const model::Resources& resources) {
+  const std::int64_t shares = resources.cpu_request_milli * kSharesPerCpu / 1000;
+  host_config["CpuShares"] = std::max(kLeastShares, shares);
+  if (resources.cpu_limit_milli > 0) {
+    // A quota, not NanoCpus: the engine refuses NanoCpus above the machine's CPUs, a kubelet accepts such a limit.
+    const std::int64_t quota = resources.cpu_limit_milli * kPeriodMicros / 1000;
+    host_config["CpuPeriod"] = kPeriodMicros;
+    host_config["CpuQuota"] = std::max(kLeastQuotaMicros, quota);
+  }
+  if (resources.memory_limit > 0) {
+    host_config["Memory"] = resources.memory_limit;
+    host_config["MemorySwap"] = resources.memory_limit;  // equal means no swap
+  }
+}
+
+}  // namespace
+
+InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod, std::vector<int> gpus,
+                       base::Money price) {
+  InstancePlan plan;
+  plan.tag = placement.tag.str();
+  plan.gpus = std::move(gpus);
+  plan.price_per_hour = price;
+  if (pod.spec) {
+    plan.pod_name = pod.spec->key.name;
+    plan.pod = pod.spec->key.to_string();
+    plan.restart_policy = pod.spec->restart_policy;
+    plan.grace = pod.spec->grace;
+  }
+  plan.public_ports = std::move(pod.public_ports);
+  plan.containers = std::move(pod.containers);
+  return plan;
+}
+
+std::string container_name(const std::string& tag, const std::string& container) { return tag + "-" + container; }
+
+std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host) {
+  json out_labels = common_labels(plan, kRoleSandbox);
+  std::string names;
+  for (const model::ResolvedContainer& container : plan.containers) {
+    if (!names.empty()) names += ',';
+    names += container.name;
+  }
+  out_labels[std::string(kLabelContainers)] = names;
+  out_labels[std::string(kLabelGpus)] = to_gpu_label(plan.gpus);
+  out_labels[std::string(kLabelRestartPolicy)] = std::string(to_string(plan.restart_policy));
+  out_labels[std::string(kLabelPrice)] = std::to_string(plan.price_per_hour.micros());
+
+  json exposed = json::object();
+  json bindings = json::object();
+  for (const int port : plan.public_ports) {
+    const std::string key = std::to_string(port) + "/tcp";
+    exposed[key] = json::object();
+    bindings[key] = json::array({json{{"HostIp", host.publish_address}, {"HostPort", ""}}});
+  }
+
+  json host_config = json::object();
+  host_config["PortBindings"] = std::move(bindings);
+  host_config["IpcMode"] = "shareable";  // the pod's containers join it
+  host_config["RestartPolicy"] = {{"Name", "no"}};
+  host_config["AutoRemove"] = false;
+  // It runs nothing but our own program, and needs nothing.
+  host_config["CapDrop"] = {"ALL"};
+  host_config["SecurityOpt"] = {"no-new-privileges"};
+  host_config["ReadonlyRootfs"] = true;
+  host_config["LogConfig"] = {{"Type", "none"}};
+  host_config["CpuShares"] = kLeastShares;
+
+  json body = json::object();
+  body["Image"] = sandbox_image_name();
+  body["Entrypoint"] = {std::string(kSandboxProgram)};
+  body["Hostname"] = hostname(plan.pod_name);
+  body["Labels"] = std::move(out_labels);
+  body["ExposedPorts"] = std::move(exposed);
+  body["StopTimeout"] = 1;
+  body["HostConfig"] = std::move(host_config);
+  return body.dump();
+}
+
+base::Result<std::string> encode_container(const InstancePlan& plan, const model::ResolvedContainer& container,
+                                           const std::string& sandbox_id, const HostConfig& host) {
+  json out_labels = common_labels(plan, kRoleContainer);
+  out_labels[std::string(kLabelContainer)] = container.name;
+
+  json host_config = json::object();
+  host_config["NetworkMode"] = "container:" + sandbox_id;
+  host_config["IpcMode"] = "container:" + sandbox_id;
+  host_config["RestartPolicy"] = {{"Name", "no"}};
+  host_config["AutoRemove"] = false;  // the exit code would be lost, and the name stay taken for a moment
+  put_resources(host_config, container.resources);
+  if (!plan.gpus.empty() && host.gpu_request == GpuRequest::kDeviceRequests) {
+    json ids = json::array();
+    for (const int gpu : plan.gpus) ids.push_back(std::to_string(gpu));
+    json request = json::object();
+    request["Driver"] = "nvidia";
+    request["DeviceIDs"] = std::move(ids);
+    request["Capabilities"] = json::array({json::array({"gpu"})});
+    host_config["DeviceRequests"] = json::array({std::move(request)});
+  }
+
+  json body = json::object();
+  body["Image"] = container.image;
+  // The engine takes the image's Cmd only if neither is set: command alone clears it, args alone keep the entrypoint.
+  if (!container.command.empty()) body["Entrypoint"] = container.command;
+  if (!container.args.empty()) body["Cmd"] = container.args;
+  body["Env"] = environment(plan, container, host);
+  if (!container.working_dir.empty()) body["WorkingDir"] = container.working_dir;
+  body["Labels"] = std::move(out_labels);
+  body["StopTimeout"] = plan.grace.count();
+  body["OpenStdin"] = false;
+  body["Tty"] = false;
+  body["HostConfig"] = std::move(host_config);
+  try {
+    return body.dump();
+  } catch (const json::exception&) {
+    return base::fail(base::ErrorKind::kInvalid,
+                      not_utf8(container) + " is not UTF-8, and cannot be given to a container");
+  }
+}
+
+}  // namespace spillway::providers::docker

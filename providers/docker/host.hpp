@@ -1,0 +1,159 @@
+// One Docker Engine: what it has to offer, and the life of the instances on it.
+//
+// Owned by DockerProvider, which ends the background work before it dies; reactor thread only. The engine's containers
+// and their labels are the truth; what is kept here is either about work under way in this process, or a translation
+// that the engine's next listing confirms or contradicts (facts_).
+//
+//   host.cpp           looking: offers, listings, single instances
+//   host_create.cpp    buying: the sandbox, under the lock that gives out GPUs
+//   host_bring_up.cpp  in the background: images, containers
+//   host_end.cpp       in the background: stop, remove; and start or stop of one container
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include "providers/docker/client.hpp"
+#include "providers/docker/config.hpp"
+#include "providers/docker/instance_view.hpp"
+#include "vk-provider/async/semaphore.hpp"
+#include "vk-provider/async/task_group.hpp"
+#include "vk-provider/provider/provider.hpp"
+
+namespace spillway::providers::docker {
+
+struct HostContext {
+  HostContext() = default;
+  boost::asio::any_io_executor executor;
+  async::Timers* timers = nullptr;
+  async::TaskGroup* background = nullptr;
+  base::ProviderName provider;
+  base::Duration pull_progress_timeout{};
+  std::string container_scheme;
+};
+
+class Host {
+ public:
+  Host(HostConfig config, std::unique_ptr<net::HttpClient> http, HostContext context);
+
+  const std::string& name() const { return config_.name; }
+
+  async::Task<std::vector<model::Offer>> list_offers(base::Deadline deadline);
+  /// All offers as sold out: what is shown of a host that cannot be asked.
+  std::vector<model::Offer> unavailable_offers() const;
+
+  async::Task<std::vector<model::Instance>> list_owned(std::string tag_prefix, base::Deadline deadline);
+  async::Task<model::Instance> get(std::string tag, base::Deadline deadline);
+  async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod, base::Deadline deadline);
+  async::Task<void> terminate(std::string tag, std::chrono::seconds grace, base::Deadline deadline);
+  async::Task<void> control(std::string tag, std::string container, provider::ContainerAction action,
+                            base::Deadline deadline);
+
+  /// Ends the pulls, so that the background work can be awaited.
+  void cancel_pulls();
+
+ private:
+  /// What this process does for one instance.
+  struct Work {
+    Progress progress;
+    // Bring-up.
+    boost::asio::cancellation_signal cancel_pull;
+    std::unique_ptr<async::Waiter> pause;     // between attempts; woken to end
+    std::unique_ptr<async::Waiter> finished;  // woken when the bring-up has ended
+    std::optional<base::TimePoint> finished_at;
+    // Ending.
+    base::TimePoint force_at;                // containers that still run then are killed
+    std::unique_ptr<async::Waiter> changed;  // force_at moved, or a container stopped
+    int stopping = 0;                        // containers whose stop is not answered yet
+  };
+  using WorkPtr = std::shared_ptr<Work>;
+
+  struct Observed {
+    Observed() = default;
+    std::vector<ContainerEntry> entries;
+    FactsMap facts;
+  };
+
+  struct Sandbox {
+    Sandbox() = default;
+    std::string id;  // empty: it is gone, though containers with the tag exist
+    std::string state = "created";
+    std::vector<int> gpus;
+    bool existed = false;
+  };
+
+  /// GPUs that were promised to a create whose outcome is unknown.
+  struct Reservation {
+    std::vector<int> gpus;
+    base::TimePoint until;
+  };
+
+  struct Holdings {
+    std::set<int> gpus;
+    bool gpus_known = true;  // false: a label cannot be read, so none can be given out
+    int instances = 0;
+  };
+
+  // host.cpp
+  async::Task<Observed> observe(std::string label, base::Deadline deadline);
+  bool needs_inspection(const ContainerEntry& entry, std::optional<base::WallTime> engine_time) const;
+  void remember(ContainerFacts facts);
+  void forget_what_is_gone(const Observed& all, base::TimePoint listed_at);
+  Holdings holdings(const InstanceGroups& groups);
+  std::vector<model::Offer> offers(const std::optional<Holdings>& held) const;
+  model::Instance view(const std::string& tag, const InstanceGroup& group, const FactsMap& facts) const;
+  WorkPtr work_of(const std::string& tag);
+
+  // host_create.cpp
+  async::Task<Sandbox> find_or_make_sandbox(InstancePlan plan, int gpu_count, base::Deadline deadline);
+  async::Task<Sandbox> make_sandbox(InstancePlan plan, base::Deadline deadline);
+  async::Task<Sandbox> look_up_sandbox(std::string tag, base::Result<Answer> answer, base::Deadline deadline);
+  async::Task<void> start_sandbox(std::string id, base::Deadline deadline);
+  async::Task<void> ensure_sandbox_image(base::Deadline deadline);
+  model::Instance fresh_instance(const InstancePlan& plan) const;
+
+  // host_bring_up.cpp
+  enum class Step { kDone, kFailed, kAgain };
+  void begin_bring_up(InstancePlan plan, std::string sandbox_id);
+  async::Loop bring_up(WorkPtr work, InstancePlan plan, std::string sandbox_id);
+  async::Loop bring_up_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
+                                 std::string sandbox_id);
+  boost::asio::awaitable<Step> try_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
+                                             std::string sandbox_id);
+  boost::asio::awaitable<Step> ensure_image(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index);
+  boost::asio::awaitable<PullResult> pull(WorkPtr work, ImageReference image);
+  boost::asio::awaitable<Step> make_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
+                                              std::string sandbox_id);
+  boost::asio::awaitable<Step> start_container(WorkPtr work, std::string container, std::string id);
+
+  // host_end.cpp
+  async::Loop end_instance(WorkPtr work, std::string tag, std::chrono::seconds grace);
+  async::Loop stop_container(WorkPtr work, std::string id, std::chrono::seconds grace);
+  async::Task<void> start_again(std::string id, base::Deadline deadline);
+  async::Loop stop_or_restart(std::string id, provider::ContainerAction action);
+
+  base::TimePoint in(base::Duration d) const { return context_.timers->now() + d; }
+
+  HostConfig config_;
+  HostContext context_;
+  EngineClient client_;
+  async::Semaphore purchases_;  // one create at a time decides about GPUs
+  bool sandbox_image_present_ = false;
+  std::map<std::string, Reservation> reservations_;  // by tag
+  std::map<std::string, WorkPtr> works_;             // by tag
+  FactsMap facts_;
+  std::map<std::string, base::WallTime> failed_starts_;  // by container id: when we last tried in vain
+};
+
+/// The number of GPUs that an offer of this host stands for; empty if it is none of its offers.
+std::optional<int> gpus_of_offer(const HostConfig& host, const base::OfferId& offer);
+base::Money price_of(const HostConfig& host, int gpu_count);
+
+}  // namespace spillway::providers::docker

@@ -1,0 +1,190 @@
+// From a running sandbox to running containers. Runs in the background after create() has returned, is bounded by
+// terminate(), and holds the pod's environment for as long as its images take to come.
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include "providers/docker/host.hpp"
+#include "vk-provider/base/backoff.hpp"
+
+namespace spillway::providers::docker {
+namespace {
+
+namespace asio = boost::asio;
+using base::ErrorKind;
+
+// An engine under load takes seconds to make and start a container.
+constexpr base::Duration kCallTime = std::chrono::seconds(60);
+// While the engine itself cannot be reached.
+const base::BackoffPolicy kEngineBackoff{std::chrono::seconds(1), std::chrono::seconds(15)};
+// A busy engine refuses what it does a moment later.
+constexpr int kMostRefusals = 3;
+
+StartFailure failure(std::string reason, std::string message, bool image_error) {
+  StartFailure out;
+  out.reason = std::move(reason);
+  out.message = std::move(message);
+  out.image_error = image_error;
+  return out;
+}
+
+std::string pull_message(const std::string& image, const PullResult& result) {
+  std::string text = "failed to pull image \"" + image + "\": ";
+  if (result.kind == PullResult::Kind::kUnreachable) text += "the registry cannot be reached, another time may do: ";
+  return text + result.text;
+}
+
+}  // namespace
+
+void Host::begin_bring_up(InstancePlan plan, std::string sandbox_id) {
+  const WorkPtr work = work_of(plan.tag);
+  if (work->progress.active || work->progress.ending || context_.background->stopping()) return;
+  work->progress.active = true;
+  work->progress.failures.clear();
+  work->progress.activity = "starting";
+  work->pause = context_.timers->make_waiter();
+  work->finished = context_.timers->make_waiter();
+  context_.background->spawn(bring_up(work, std::move(plan), std::move(sandbox_id)));
+}
+
+async::Loop Host::bring_up(WorkPtr work, InstancePlan plan, std::string sandbox_id) {
+  struct Finish {
+    Work& work;
+    async::Timers& timers;
+    ~Finish() {
+      work.progress.active = false;
+      work.finished_at = timers.now();
+      work.finished->wake();
+    }
+  } finish{*work, *context_.timers};
+  const auto shared = std::make_shared<const InstancePlan>(std::move(plan));
+  for (size_t i = 0; i < shared->containers.size() && !work->progress.ending; ++i) {
+    co_await bring_up_container(work, shared, i, sandbox_id);
+  }
+}
+
+async::Loop Host::bring_up_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
+                                     std::string sandbox_id) {
+  for (int attempt = 1; !work->progress.ending; ++attempt) {
+    const Step step = co_await try_container(work, plan, index, sandbox_id);
+    if (step != Step::kAgain) co_return;
+    co_await work->pause->wait_until(in(base::backoff_delay(kEngineBackoff, attempt)));
+  }
+}
+
+/// One way through: whatever an earlier attempt, or an earlier process, has done is found and carried on with.
+asio::awaitable<Host::Step> Host::try_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
+                                                std::string sandbox_id) {
+  const std::string& name = plan->containers[index].name;
+  const auto existing = co_await client_.inspect(container_name(plan->tag, name), in(kCallTime));
+  if (existing) {
+    if (label(existing->labels, kLabelTag) != plan->tag) {
+      work->progress.failures[name] = failure(
+          "CreateContainerError", "the name of the container is taken by one that is not ours; remove it", false);
+      co_return Step::kFailed;
+    }
+    if (!existing->never_started()) co_return Step::kDone;
+    co_return co_await start_container(work, name, existing->id);
+  }
+  if (existing.error().kind != ErrorKind::kNotFound) co_return Step::kAgain;
+  const Step image = co_await ensure_image(work, plan, index);
+  if (image != Step::kDone || work->progress.ending) co_return image;
+  co_return co_await make_container(work, plan, index, sandbox_id);
+}
+
+asio::awaitable<Host::Step> Host::ensure_image(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index) {
+  const model::ResolvedContainer& container = plan->containers[index];
+  auto reference = parse_image(container.image);
+  if (!reference) {
+    work->progress.failures[container.name] =
+        failure("InvalidImageName",
+                "Failed to apply default image tag \"" + container.image + "\": " + reference.error().message, true);
+    co_return Step::kFailed;
+  }
+  if (container.pull_policy != model::PullPolicy::kAlways) {
+    const auto present = co_await client_.has_image(container.image, in(kCallTime));
+    if (!present) co_return Step::kAgain;
+    if (*present) co_return Step::kDone;
+  }
+  if (container.pull_policy == model::PullPolicy::kNever) {
+    work->progress.failures[container.name] =
+        failure("ErrImageNeverPull",
+                "Container image \"" + container.image + "\" is not present with pull policy of Never", true);
+    co_return Step::kFailed;
+  }
+  work->progress.activity = "pulling image " + container.image;
+  const PullResult result = co_await pull(work, std::move(*reference));
+  work->progress.activity = "starting";
+  switch (result.kind) {
+    case PullResult::Kind::kPulled: co_return Step::kDone;
+    case PullResult::Kind::kEngineLost: co_return Step::kAgain;
+    case PullResult::Kind::kMalformed:
+      work->progress.failures[container.name] =
+          failure("InvalidImageName", pull_message(container.image, result), true);
+      co_return Step::kFailed;
+    default:
+      work->progress.failures[container.name] = failure("ErrImagePull", pull_message(container.image, result), true);
+      co_return Step::kFailed;
+  }
+}
+
+/// A pull ends at once when its instance is terminated; the making of a container does not, because a create that was
+/// cut off may still happen after its name was looked for.
+asio::awaitable<PullResult> Host::pull(WorkPtr work, ImageReference image) {
+  struct Outcome {
+    base::Result<PullResult> result = base::fail(ErrorKind::kCancelled, "the pull was cancelled");
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  try {
+    outcome->result =
+        co_await asio::co_spawn(context_.executor, client_.pull(std::move(image), context_.pull_progress_timeout),
+                                asio::bind_cancellation_slot(work->cancel_pull.slot(), asio::use_awaitable));
+  } catch (const boost::system::system_error& error) {
+    if (error.code() != asio::error::operation_aborted) throw;
+  }
+  if (outcome->result) co_return std::move(*outcome->result);
+  PullResult lost;
+  lost.kind = PullResult::Kind::kEngineLost;
+  co_return lost;
+}
+
+asio::awaitable<Host::Step> Host::make_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
+                                                 std::string sandbox_id) {
+  const model::ResolvedContainer& container = plan->containers[index];
+  auto body = encode_container(*plan, container, sandbox_id, config_);
+  if (!body) {
+    work->progress.failures[container.name] = failure("CreateContainerConfigError", body.error().message, false);
+    co_return Step::kFailed;
+  }
+  const std::string name = container_name(plan->tag, container.name);
+  const auto answer = co_await client_.create(name, std::move(*body), in(kCallTime));
+  if (answer && answer->ok()) {
+    work->progress.seen.insert(container.name);
+    co_return co_await start_container(work, container.name, answer->text);
+  }
+  if (!answer) co_return Step::kAgain;  // unknown: the next attempt begins with a look
+  const auto facts = co_await client_.inspect(name, in(kCallTime));
+  if (facts || facts.error().kind != ErrorKind::kNotFound) co_return Step::kAgain;
+  work->progress.failures[container.name] = failure("CreateContainerError", answer->text, false);
+  co_return Step::kFailed;
+}
+
+asio::awaitable<Host::Step> Host::start_container(WorkPtr work, std::string container, std::string id) {
+  for (int refusals = 1; !work->progress.ending; ++refusals) {
+    const auto answer = co_await client_.start(id, in(kCallTime));
+    if (answer && answer->ok()) co_return Step::kDone;
+    const auto facts = co_await client_.inspect(id, in(kCallTime));
+    if (!facts || !answer) co_return Step::kAgain;
+    // Running after all, or refused for good: then the container shows exit code and text by itself.
+    if (!facts->never_started()) co_return Step::kDone;
+    if (refusals >= kMostRefusals) {
+      work->progress.failures[container] = failure("RunContainerError", answer->text, false);
+      co_return Step::kFailed;
+    }
+    co_await work->pause->wait_until(in(base::backoff_delay(kEngineBackoff, refusals)));
+  }
+  co_return Step::kDone;
+}
+
+}  // namespace spillway::providers::docker

@@ -1,0 +1,192 @@
+#include "providers/docker/instance_view.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace spillway::providers::docker {
+namespace {
+
+using model::ContainerState;
+using model::InstanceContainer;
+using model::InstanceState;
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+bool is_dead(const ContainerEntry& sandbox) { return sandbox.state == "exited" || sandbox.state == "dead"; }
+
+const ContainerEntry* find_container(const InstanceGroup& group, const std::string& name) {
+  const auto it = std::find_if(group.containers.begin(), group.containers.end(), [&](const ContainerEntry* entry) {
+    return label(entry->labels, kLabelContainer) == name;
+  });
+  return it == group.containers.end() ? nullptr : *it;
+}
+
+bool has_ended(const ContainerFacts& facts) { return !facts.running() && !facts.never_started(); }
+
+InstanceContainer to_container(const ViewContext& context, const std::string& name, const ContainerEntry* entry,
+                               const ContainerFacts* facts, const Progress* progress) {
+  InstanceContainer out;
+  out.name = name;
+  out.reason = "ContainerCreating";
+  if (progress != nullptr) {
+    const auto failure = progress->failures.find(name);
+    if (failure != progress->failures.end()) {
+      out.reason = failure->second.reason;
+      out.message = failure->second.message;
+    }
+  }
+  if (entry == nullptr) return out;
+  out.container_id = context.container_scheme + "://" + entry->id;
+  out.image_id = entry->image_id;
+  if (facts == nullptr || facts->never_started()) return out;
+  out.reason.clear();
+  out.message = facts->error;
+  out.started_at = facts->started_at;
+  if (facts->running()) {
+    out.state = ContainerState::kRunning;
+    out.message.clear();
+    return out;
+  }
+  out.state = ContainerState::kExited;
+  out.exit_code = facts->exit_code;
+  out.oom_killed = facts->oom_killed;
+  out.finished_at = facts->finished_at;
+  if (facts->start_failed()) out.reason = "ContainerCannotRun";
+  return out;
+}
+
+void set_state(model::Instance& instance, InstanceState state, std::string message) {
+  instance.state = state;
+  instance.message = std::move(message);
+}
+
+/// The containers that existed once and are gone: somebody removed them.
+std::string removed_container(const InstanceGroup& group, const std::vector<std::string>& expected,
+                              const Progress* progress) {
+  if (progress == nullptr) return "";
+  for (const std::string& name : expected) {
+    if (progress->seen.contains(name) && find_container(group, name) == nullptr) return name;
+  }
+  return "";
+}
+
+void decide_state(model::Instance& instance, const InstanceGroup& group, const FactsMap& facts,
+                  const Progress* progress, const std::vector<std::string>& expected) {
+  const auto in_state = [&](ContainerState state) {
+    return std::count_if(instance.containers.begin(), instance.containers.end(),
+                         [state](const InstanceContainer& c) { return c.state == state; });
+  };
+  const auto exited = in_state(ContainerState::kExited);
+  const bool all_exited = !instance.containers.empty() && exited == std::ssize(instance.containers);
+  if (progress != nullptr && progress->ending) return set_state(instance, InstanceState::kTerminating, "");
+  if (all_exited && has_ended_for_good(group, facts)) return set_state(instance, InstanceState::kExited, "");
+  if (group.sandbox == nullptr) {
+    return set_state(instance, InstanceState::kFailed, "the sandbox was removed from the engine");
+  }
+  if (is_dead(*group.sandbox)) {
+    return set_state(instance, InstanceState::kFailed,
+                     "the sandbox ended (" + group.sandbox->status + "), and with it the network of its containers");
+  }
+  const std::string removed = removed_container(group, expected, progress);
+  if (!removed.empty()) {
+    return set_state(instance, InstanceState::kFailed, "container " + removed + " was removed from the engine");
+  }
+  if (all_exited) return set_state(instance, InstanceState::kExited, "");
+  if (exited > 0 || in_state(ContainerState::kRunning) > 0) return set_state(instance, InstanceState::kRunning, "");
+  if (progress != nullptr && !progress->failures.empty() && !progress->active) {
+    const StartFailure& failure = progress->failures.begin()->second;
+    instance.image_error = failure.image_error;
+    return set_state(instance, InstanceState::kFailed, failure.reason + ": " + failure.message);
+  }
+  set_state(instance, InstanceState::kPending, progress == nullptr ? "" : progress->activity);
+}
+
+}  // namespace
+
+InstanceGroups group_by_tag(const std::vector<ContainerEntry>& entries) {
+  InstanceGroups groups;
+  for (const ContainerEntry& entry : entries) {
+    const std::string& tag = label(entry.labels, kLabelTag);
+    if (tag.empty()) continue;
+    InstanceGroup& group = groups[tag];
+    if (label(entry.labels, kLabelRole) == kRoleSandbox) {
+      group.sandbox = &entry;
+    } else {
+      group.containers.push_back(&entry);
+    }
+  }
+  return groups;
+}
+
+std::vector<std::string> expected_containers(const InstanceGroup& group) {
+  if (group.sandbox != nullptr) return split(label(group.sandbox->labels, kLabelContainers));
+  std::vector<std::string> names;
+  for (const ContainerEntry* const entry : group.containers) names.push_back(label(entry->labels, kLabelContainer));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool has_ended_for_good(const InstanceGroup& group, const FactsMap& facts) {
+  if (group.sandbox == nullptr) return false;
+  const std::string& policy = label(group.sandbox->labels, kLabelRestartPolicy);
+  if (policy != "Never" && policy != "OnFailure") return false;
+  for (const std::string& name : expected_containers(group)) {
+    const ContainerEntry* const entry = find_container(group, name);
+    if (entry == nullptr || entry->state == "running") return false;
+    const auto it = facts.find(entry->id);
+    if (it == facts.end() || !has_ended(it->second)) return false;
+    if (policy == "OnFailure" && it->second.exit_code != 0) return false;
+  }
+  return true;
+}
+
+model::Instance to_instance(const ViewContext& context, const std::string& tag, const InstanceGroup& group,
+                            const FactsMap& facts, const Progress* progress) {
+  model::Instance instance;
+  instance.ref = model::InstanceRef(context.provider, to_instance_id(context.host, tag));
+  instance.tag = base::InstanceTag(tag);
+  const std::vector<std::string> expected = expected_containers(group);
+  for (const std::string& name : expected) {
+    const ContainerEntry* const entry = find_container(group, name);
+    const auto it = entry == nullptr ? facts.end() : facts.find(entry->id);
+    instance.containers.push_back(
+        to_container(context, name, entry, it == facts.end() ? nullptr : &it->second, progress));
+  }
+  if (group.sandbox != nullptr) {
+    instance.created_at = group.sandbox->created;
+    instance.billing.from = group.sandbox->created;
+    instance.ports = group.sandbox->ports;
+    const std::string& price = label(group.sandbox->labels, kLabelPrice);
+    std::int64_t micros = 0;
+    const auto [end, error] = std::from_chars(price.data(), price.data() + price.size(), micros);
+    if (!price.empty() && error == std::errc{} && end == price.data() + price.size()) {
+      instance.price_per_hour = base::Money::from_micros(micros);
+    }
+  }
+  decide_state(instance, group, facts, progress, expected);
+  return instance;
+}
+
+base::InstanceId to_instance_id(const std::string& host, const std::string& tag) {
+  return base::InstanceId(host + "/" + tag);
+}
+
+std::optional<ParsedInstanceId> from_instance_id(const base::InstanceId& id) {
+  const size_t slash = id.str().find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == id.str().size()) return std::nullopt;
+  ParsedInstanceId parsed;
+  parsed.host = id.str().substr(0, slash);
+  parsed.tag = id.str().substr(slash + 1);
+  return parsed;
+}
+
+}  // namespace spillway::providers::docker

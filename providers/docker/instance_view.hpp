@@ -1,0 +1,73 @@
+// From what an engine shows to model::Instance: which containers make an instance, and what state that is.
+//
+// Pure. All that it knows comes from the labels, the inspections, and the progress of work under way in this process.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "providers/docker/codec.hpp"
+#include "vk-provider/base/ids.hpp"
+#include "vk-provider/model/instance.hpp"
+
+namespace spillway::providers::docker {
+
+/// What one listing shows of one tag. Points into the listing.
+struct InstanceGroup {
+  const ContainerEntry* sandbox = nullptr;
+  std::vector<const ContainerEntry*> containers;  // as listed
+};
+using InstanceGroups = std::map<std::string, InstanceGroup>;
+InstanceGroups group_by_tag(const std::vector<ContainerEntry>& entries);
+
+/// By container id.
+using FactsMap = std::map<std::string, ContainerFacts>;
+
+/// Why a container could not be made: a kubelet's reason, and the text.
+struct StartFailure {
+  StartFailure() = default;
+  std::string reason;
+  std::string message;
+  bool image_error = false;
+};
+
+/// What this process does, or failed to do, for one instance. Lost with the process; a create resumes it.
+struct Progress {
+  Progress() = default;
+  bool active = false;  // images are pulled, containers made
+  bool ending = false;  // terminate was accepted
+  std::string activity;
+  std::map<std::string, StartFailure> failures;  // by name of container
+  std::set<std::string> seen;                    // names of containers that existed once
+};
+
+/// True once every container ended and the restart policy wants none back: such an instance is kept for its logs, and
+/// holds neither GPUs nor a place. A container without facts counts as not ended.
+bool has_ended_for_good(const InstanceGroup& group, const FactsMap& facts);
+
+/// Names of the containers that belong to it, from the sandbox's label; those that are there if the sandbox is gone.
+std::vector<std::string> expected_containers(const InstanceGroup& group);
+
+struct ViewContext {
+  ViewContext() = default;
+  base::ProviderName provider;
+  std::string host;
+  std::string container_scheme;
+};
+
+model::Instance to_instance(const ViewContext& context, const std::string& tag, const InstanceGroup& group,
+                            const FactsMap& facts, const Progress* progress);
+
+/// `<host>/<tag>`, and back.
+base::InstanceId to_instance_id(const std::string& host, const std::string& tag);
+struct ParsedInstanceId {
+  ParsedInstanceId() = default;
+  std::string host;
+  std::string tag;
+};
+std::optional<ParsedInstanceId> from_instance_id(const base::InstanceId& id);
+
+}  // namespace spillway::providers::docker
