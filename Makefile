@@ -1,4 +1,4 @@
-# Short verbs. Each can be repeated, and sets up what it needs on a bare Debian 12 machine (as root).
+# Short verbs. Each can be repeated, and sets up what it needs on a bare Debian 12 machine (root).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,6 +8,9 @@ MAKEFLAGS += --no-print-directory
 SETUP  := test/cluster/setup.sh
 PYTHON := build/venv/bin/python
 NAME   ?= default
+
+# Scripts import test.cluster; without this they would find Python's own package of that name.
+export PYTHONPATH := $(CURDIR)
 
 .PHONY: help setup build test soak lint format demo bench cluster-up cluster-down clean
 

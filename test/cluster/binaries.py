@@ -54,8 +54,8 @@ class Module:
     def key(self) -> str:
         """Hash of everything of ours that decides what the programs are."""
         digest = hashlib.sha256()
-        ours = (MINIMUM_GO, sorted(self.programs.items()), self.link_flags, sorted(self.data.items()))
-        digest.update(repr(ours).encode())
+        programs, data = sorted(self.programs.items()), sorted(self.data.items())
+        digest.update(repr((MINIMUM_GO, programs, self.link_flags, data)).encode())
         for path in sorted(p for p in self.source.rglob("*") if p.is_file()):
             digest.update(str(path.relative_to(self.source)).encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())

@@ -99,7 +99,7 @@ class Authority:
         organizations: Sequence[str] = (),
         hosts: Sequence[str] = (),
     ) -> tuple[pathlib.Path, pathlib.Path]:
-        """Issues `directory/name.crt` and `.key`: for serving if `hosts` are given, else for clients.
+        """Issues `directory/name.crt` and `.key`: for clients, or for serving if `hosts` are given.
 
         Hosts are DNS names or IP addresses.
         """

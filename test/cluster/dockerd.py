@@ -226,7 +226,7 @@ class Engine:
         content_type: str = "application/json",
         timeout: float = 60.0,
     ) -> tuple[int, Any]:
-        """One request: (status, decoded JSON or text). `body` is sent as JSON unless it is bytes."""
+        """One request: (status, decoded JSON or text). `body` goes as JSON unless it is bytes."""
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         target = f"/{API_VERSION}{path}"
         if query:

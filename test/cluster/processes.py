@@ -35,10 +35,10 @@ from typing import Any
 # Below the kernel's ephemeral range, so that no outgoing connection can take a reserved port.
 PORT_RANGE = range(20000, 30000)
 
-# Where no host on the internet lives: a range for documentation (RFC 5737), and when that is used up
-# the one for tests of network devices (RFC 2544). The other two documentation ranges are left alone:
-# sandboxes of CI services number their own gateways and mirrors with them, and a bridge there would
-# cut the machine off.
+# Where no host on the internet lives: a range for documentation (RFC 5737), and when that is used
+# up the one for tests of network devices (RFC 2544). The other two documentation ranges are left
+# alone: sandboxes of CI services number their own gateways and mirrors with them, and a bridge
+# there would cut the machine off.
 BRIDGE_RANGES = ("198.51.100.0/24", "198.18.0.0/15")
 
 # The kernel signals a child when the *thread* that forked it ends. Tests may start things from
@@ -99,7 +99,7 @@ def wait_for(
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that was free a moment ago. Prefer Keeper.reserve_port, which keeps it."""
+    """A port on 127.0.0.1 that was free a moment ago. Keeper.reserve_port keeps others off it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -386,24 +386,30 @@ def reap() -> list[str]:
     """Removes what owners that no longer live have left behind; returns the records' names."""
     reaped = []
     with _locked() as directory:
-        for path in sorted(directory.glob("*.json")):
-            keeper = Keeper.load(path)
+        for keeper in _keepers(directory):
             if keeper._is_abandoned():
                 keeper.close()
-                reaped.append(path.stem)
+                reaped.append(f"{keeper.kind}-{keeper.id}")
     return reaped
 
 
 def records() -> list[Keeper]:
     """Keepers of everything that is recorded on this machine, also by other processes."""
-    return [Keeper.load(path) for path in sorted(state_dir().glob("*.json"))]
+    return list(_keepers(state_dir()))
+
+
+def _keepers(directory: pathlib.Path) -> Iterator[Keeper]:
+    for path in sorted(directory.glob("*.json")):
+        try:
+            keeper = Keeper.load(path)
+        except FileNotFoundError:
+            # Closed by its owner while we look.
+            continue
+        yield keeper
 
 
 def _records(directory: pathlib.Path) -> Iterator[dict[str, Any]]:
-    for path in directory.glob("*.json"):
-        # A record may be closed by its owner while we look.
-        with contextlib.suppress(FileNotFoundError):
-            yield json.loads(path.read_text())
+    return (keeper._record for keeper in _keepers(directory))
 
 
 def _can_bind(port: int) -> bool:

@@ -75,7 +75,7 @@ def new_cluster(
 def new_engine(
     request: pytest.FixtureRequest, short_tmp: pathlib.Path
 ) -> Iterator[Callable[..., Engine]]:
-    """new_engine(images=("busybox:test",), **arguments of Engine) starts one for this test alone."""
+    """new_engine(images=("busybox:test",), **arguments of Engine): one for this test alone."""
     with contextlib.ExitStack() as stack:
 
         def make(images: Sequence[str] = ("busybox:test",), **arguments: Any) -> Engine:

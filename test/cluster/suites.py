@@ -1,8 +1,8 @@
 """Runs every check and test, streams what they print, and counts. Used by test/run.sh.
 
-The last line is `N passed, N failed`: Catch2 test cases, pytest tests and lint checks. A step that
-cannot be built, is missing, crashes or hangs counts as one failure, so that a green total means that
-everything ran.
+The last line is `N passed, N failed`: Catch2 test cases, pytest tests and lint checks. A step
+that cannot be built, is missing, crashes or hangs counts as one failure, so that a green total
+means that everything ran.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def catch(preset: str, name: str, *, optional: bool = False) -> Outcome:
 
 
 def pytest(name: str, folders: Sequence[str], expression: str, timeout: float) -> Outcome:
-    present = [f for f in folders if list((REPOSITORY / f).glob("test_*.py"))]
+    present = [f for f in folders if list((REPOSITORY / f).rglob("test_*.py"))]
     absent = [f for f in folders if f not in present]
     outcome = Outcome()
     if present:
