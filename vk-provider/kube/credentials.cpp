@@ -31,8 +31,7 @@ base::Result<std::string> read_small_file(const std::string& path) {
   if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad() || (file.gcount() == 0 && errno != 0)) {
     const int error = errno != 0 ? errno : EIO;
-    return base::fail(base::ErrorKind::kInvalid,
-                      "cannot read " + path + ": " + std::generic_category().message(error));
+    return base::fail(base::ErrorKind::kInvalid, "cannot read " + path + ": " + std::generic_category().message(error));
   }
   text.resize(static_cast<size_t>(file.gcount()));
   if (text.size() > kMaxFile) return base::fail(base::ErrorKind::kInvalid, path + " is larger than 1 MiB");
@@ -47,7 +46,8 @@ base::Result<base::Secret> read_token_file(const std::string& path) {
   if (token.empty()) return base::fail(base::ErrorKind::kInvalid, path + " is empty; a token is expected there");
   for (const char c : token.reveal()) {
     if (static_cast<unsigned char>(c) <= ' ') {
-      return base::fail(base::ErrorKind::kInvalid, path + " holds more than one word; a single token is expected there");
+      return base::fail(base::ErrorKind::kInvalid,
+                        path + " holds more than one word; a single token is expected there");
     }
   }
   return token;

@@ -16,11 +16,11 @@ namespace spillway::kube {
 
 struct ClusterAccess {
   ClusterAccess() = default;
-  net::Endpoint endpoint;     // with CA and client certificate
-  std::string path_prefix;    // of the server's URL: /k8s/clusters/c-1; mostly empty
-  std::string ns;             // the context's or the pod's namespace; `default` if there is none
-  base::Secret token;         // empty with a client certificate alone
-  std::string token_file;     // set: `token` came from there and is read again
+  net::Endpoint endpoint;   // with CA and client certificate
+  std::string path_prefix;  // of the server's URL: /k8s/clusters/c-1; mostly empty
+  std::string ns;           // the context's or the pod's namespace; `default` if there is none
+  base::Secret token;       // empty with a client certificate alone
+  std::string token_file;   // set: `token` came from there and is read again
 };
 
 class Credentials {

@@ -116,7 +116,8 @@ void read_cluster(Reader& reader, const Section& cluster, ClusterAccess& access)
 }
 
 void refuse_foreign_logins(Reader& reader, const Section& user) {
-  static constexpr const char* kToken = "; use token, tokenFile or client-certificate-data (for example of a ServiceAccount)";
+  static constexpr const char* kToken =
+      "; use token, tokenFile or client-certificate-data (for example of a ServiceAccount)";
   static constexpr std::array<std::pair<const char*, const char*>, 9> kRefused = {{
       {"exec", "exec plugins are not supported: a daemon does not run other programs to log in"},
       {"auth-provider", "auth providers are not supported"},
@@ -153,7 +154,8 @@ void read_user(Reader& reader, const Section& user, ClusterAccess& access) {
     reader.fault(user.path + (has_cert ? ".client-key-data" : ".client-certificate-data"),
                  "is missing; certificate and key come together");
   } else if (!has_cert && access.token.empty()) {
-    reader.fault(user.path, "has no credentials; give token, tokenFile, or client-certificate-data with client-key-data");
+    reader.fault(user.path,
+                 "has no credentials; give token, tokenFile, or client-certificate-data with client-key-data");
   }
 }
 
