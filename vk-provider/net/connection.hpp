@@ -1,7 +1,7 @@
 // One connected socket: TCP, Unix or TLS over TCP, with a time limit. Shared by client and server; of net/ alone.
 //
-// Owned by shared_ptr: by the coroutine that talks on it, or by the pool while it is idle. Reactor thread only. It is an
-// Asio stream (async_read_some, async_write_some). Does not know HTTP and does not reconnect.
+// Owned by shared_ptr: by the coroutine that talks on it, or by the pool while it is idle. Reactor thread only. It is
+// an Asio stream (async_read_some, async_write_some). Does not know HTTP and does not reconnect.
 #pragma once
 
 #include <cstdint>

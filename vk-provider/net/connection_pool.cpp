@@ -29,8 +29,8 @@ void ConnectionPool::put(ConnectionPtr connection) {
 
 void ConnectionPool::reap() {
   const base::TimePoint now = timers_.now();
-  const auto first_fresh = std::ranges::find_if(
-      idle_, [now](const ConnectionPtr& c) { return now - c->idle_since() < kIdleLimit; });
+  const auto first_fresh =
+      std::ranges::find_if(idle_, [now](const ConnectionPtr& c) { return now - c->idle_since() < kIdleLimit; });
   std::for_each(idle_.begin(), first_fresh, [](const ConnectionPtr& c) { c->close(); });
   idle_.erase(idle_.begin(), first_fresh);
   schedule_reaper();

@@ -70,18 +70,18 @@ async::Task<std::vector<Dialer::Address>> Dialer::addresses(base::Deadline deadl
 
   if (!r->running) {
     r->running = true;
-    r->resolver.async_resolve(
-        endpoint_.host, std::to_string(endpoint_.port), asio::ip::resolver_base::numeric_service,
-        [r, &timers = timers_](const boost::system::error_code& ec, const asio::ip::tcp::resolver::results_type& results) {
-          r->running = false;
-          r->error = ec;
-          if (!ec && !results.empty()) {
-            r->found.clear();
-            for (const auto& entry : results) r->found.emplace_back(entry.endpoint());
-            r->fresh_until = timers.now() + kResolutionLife;
-          }
-          for (async::Waiter* const waiter : r->waiting) waiter->wake();
-        });
+    r->resolver.async_resolve(endpoint_.host, std::to_string(endpoint_.port), asio::ip::resolver_base::numeric_service,
+                              [r, &timers = timers_](const boost::system::error_code& ec,
+                                                     const asio::ip::tcp::resolver::results_type& results) {
+                                r->running = false;
+                                r->error = ec;
+                                if (!ec && !results.empty()) {
+                                  r->found.clear();
+                                  for (const auto& entry : results) r->found.emplace_back(entry.endpoint());
+                                  r->fresh_until = timers.now() + kResolutionLife;
+                                }
+                                for (async::Waiter* const waiter : r->waiting) waiter->wake();
+                              });
   }
   {
     const std::unique_ptr<async::Waiter> waiter = timers_.make_waiter();
@@ -110,10 +110,9 @@ async::Task<ConnectionPtr> Dialer::connect(base::Deadline deadline) {
     // A first address that swallows packets must leave time for the others.
     const base::TimePoint now = timers_.now();
     const bool is_last = i + 1 == found->size();
-    const base::Deadline limit =
-        is_last || deadline == base::Deadline::max() || now >= deadline
-            ? deadline
-            : now + (deadline - now) / static_cast<base::Duration::rep>(found->size() - i);
+    const base::Deadline limit = is_last || deadline == base::Deadline::max() || now >= deadline
+                                     ? deadline
+                                     : now + (deadline - now) / static_cast<base::Duration::rep>(found->size() - i);
     base::Result<ConnectionPtr> made = co_await connect_to((*found)[i], limit);
     if (made) co_return made;
     last = made.error();
@@ -129,7 +128,8 @@ async::Task<ConnectionPtr> Dialer::connect_to(Address address, base::Deadline li
   lease->watchdog().disarm();
   if (ec) {
     if (lease->expired()) co_return base::fail(ErrorKind::kDeadline, "could not connect to " + name_ + " in time");
-    if (was_cancelled(co_await asio::this_coro::cancellation_state)) co_return base::fail(ErrorKind::kCancelled, "connecting was cancelled");
+    if (was_cancelled(co_await asio::this_coro::cancellation_state))
+      co_return base::fail(ErrorKind::kCancelled, "connecting was cancelled");
     co_return base::fail(ErrorKind::kUnavailable, "cannot connect to " + name_ + ": " + ec.message());
   }
   if (endpoint_.scheme != Endpoint::Scheme::kUnix) {
@@ -160,7 +160,8 @@ async::Task<void> Dialer::shake_hands(ConnectionPtr connection, base::Deadline l
     co_return base::Result<void>();
   }
   if (lease->expired()) co_return base::fail(ErrorKind::kDeadline, "no TLS handshake with " + name_ + " in time");
-  if (was_cancelled(co_await asio::this_coro::cancellation_state)) co_return base::fail(ErrorKind::kCancelled, "connecting was cancelled");
+  if (was_cancelled(co_await asio::this_coro::cancellation_state))
+    co_return base::fail(ErrorKind::kCancelled, "connecting was cancelled");
   const std::string problem = verification_problem(tls.native_handle());
   if (problem.empty()) {
     co_return base::fail(ErrorKind::kUnavailable, "the TLS handshake with " + name_ + " failed: " + ec.message());

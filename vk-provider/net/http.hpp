@@ -32,8 +32,8 @@ struct HttpRequest {
   std::string target;  // path and query, already encoded: /api/v1/nodes?limit=1
   std::vector<Header> headers;
   std::string body;
-  std::string content_type;  // sent only with a body
-  base::Secret bearer;       // sent as Authorization: Bearer; never logged
+  std::string content_type;                     // sent only with a body
+  base::Secret bearer;                          // sent as Authorization: Bearer; never logged
   std::size_t max_response = 16 * 1024 * 1024;  // bytes; a larger answer is kInvalid
 };
 
@@ -52,7 +52,7 @@ struct HttpResponse {
 /// An answer whose body comes piece by piece. `body` may also be written to after a 101.
 struct HttpStream {
   HttpStream() = default;
-  HttpResponse head;          // body empty
+  HttpResponse head;  // body empty
   async::ByteStreamPtr body;
 };
 
@@ -75,13 +75,13 @@ struct Endpoint {
   Endpoint() = default;
   enum class Scheme : std::uint8_t { kHttp, kHttps, kUnix };
   Scheme scheme = Scheme::kHttps;
-  std::string host;       // name or address, without brackets
+  std::string host;  // name or address, without brackets
   std::uint16_t port = 443;
-  std::string unix_path;  // for kUnix
+  std::string unix_path;    // for kUnix
   std::string server_name;  // SNI and name to verify, if it differs from host
 
   // TLS. Verification is never off.
-  std::string ca_pem;            // empty: the system's CAs
+  std::string ca_pem;  // empty: the system's CAs
   std::string client_cert_pem;
   base::Secret client_key_pem;
 

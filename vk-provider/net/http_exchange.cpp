@@ -24,7 +24,8 @@ async::Task<void> Exchange::write(base::Deadline deadline) {
     co_return base::fail(ErrorKind::kDeadline, "the time for a request to " + peer_ + " was over before it was sent");
   }
   std::string& bytes = connection_.output();
-  const auto [ec, n] = co_await asio::async_write(connection_, asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
+  const auto [ec, n] =
+      co_await asio::async_write(connection_, asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
   // The head may hold a token.
   explicit_bzero(bytes.data(), bytes.size());
   if (bytes.capacity() > kKeptOutput) bytes = std::string();

@@ -19,9 +19,7 @@ bool is_target(std::string_view target) {
   return target.starts_with('/') && std::ranges::all_of(target, is_visible);
 }
 
-bool takes_body(Method method) {
-  return method == Method::kPost || method == Method::kPut || method == Method::kPatch;
-}
+bool takes_body(Method method) { return method == Method::kPost || method == Method::kPut || method == Method::kPatch; }
 
 }  // namespace
 

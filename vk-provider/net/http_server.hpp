@@ -1,8 +1,8 @@
 // A small HTTP/1.1 server: admin port, fake cloud, kubelet API.
 //
 // Owned by a component, which awaits stop() before it dies; reactor thread only. One handler answers all requests, each
-// in the coroutine of its connection. Everything that a peer may hold on to is limited: connections, header, body, time.
-// Does not route, authenticate, compress or log.
+// in the coroutine of its connection. Everything that a peer may hold on to is limited: connections, header, body,
+// time. Does not route, authenticate, compress or log.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ struct HttpServerConfig {
   std::size_t max_body = 8 * 1024 * 1024;
   std::size_t max_connections = 256;  // more wait in the kernel's queue
   base::Duration idle_time{std::chrono::seconds(60)};
-  base::Duration header_time{std::chrono::seconds(10)};  // from the first byte to the end of the headers
+  base::Duration header_time{std::chrono::seconds(10)};    // from the first byte to the end of the headers
   base::Duration transfer_time{std::chrono::seconds(30)};  // for a body to come, or an answer to be taken
 };
 

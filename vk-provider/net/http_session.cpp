@@ -36,7 +36,7 @@ asio::awaitable<void> HttpSession::run(TlsContext* tls) {
   if (tls != nullptr) {
     limit(config_.header_time);
     const auto [ec] = co_await lease_->start_tls(*tls).async_handshake(asio::ssl::stream_base::server,
-                                                                      asio::as_tuple(asio::use_awaitable));
+                                                                       asio::as_tuple(asio::use_awaitable));
     if (ec) co_return;
   }
   while (!last_) {
@@ -142,8 +142,8 @@ asio::awaitable<bool> HttpSession::write_response(const HttpServerResponse& resp
 
 asio::awaitable<bool> HttpSession::write_output() {
   limit(config_.transfer_time);
-  const auto [ec, n] = co_await asio::async_write(*lease_, asio::buffer(lease_->output()),
-                                                  asio::as_tuple(asio::use_awaitable));
+  const auto [ec, n] =
+      co_await asio::async_write(*lease_, asio::buffer(lease_->output()), asio::as_tuple(asio::use_awaitable));
   co_return !ec;
 }
 

@@ -100,8 +100,7 @@ async::Task<void> HttpBodyStream::write(std::string bytes, base::Deadline deadli
     co_return base::fail(ErrorKind::kDeadline, "the time to write to " + state->peer + " was over before it began");
   }
   connection.write_watchdog().arm(deadline);
-  const auto [ec, n] =
-      co_await asio::async_write(connection, asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
+  const auto [ec, n] = co_await asio::async_write(connection, asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
   connection.write_watchdog().disarm();
   if (!ec) co_return base::Result<void>();
   if (connection.write_watchdog().expired()) {

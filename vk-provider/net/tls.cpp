@@ -1,9 +1,9 @@
 #include "vk-provider/net/tls.hpp"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/address.hpp>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
 
 namespace spillway::net {
 namespace asio = boost::asio;
@@ -21,8 +21,7 @@ std::unique_ptr<TlsContext> make_context(TlsContext::method method) {
 }
 
 std::unexpected<base::Error> unreadable(std::string_view what, const boost::system::error_code& ec) {
-  return base::fail(base::ErrorKind::kInvalid,
-                    "the " + std::string(what) + " cannot be read as PEM: " + ec.message());
+  return base::fail(base::ErrorKind::kInvalid, "the " + std::string(what) + " cannot be read as PEM: " + ec.message());
 }
 
 /// Certificate chain and key; says which of the two is wrong, or that they do not belong together.

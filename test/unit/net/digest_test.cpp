@@ -16,8 +16,14 @@ TEST_CASE("SHA-256 gives the digests of FIPS 180-2") {
 
 TEST_CASE("base64 gives the vectors of RFC 4648") {
   const std::vector<std::pair<std::string, std::string>> vectors = {
-      {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {std::string("\xff\x00\xfe", 3), "/wD+"},
+      {"", ""},
+      {"f", "Zg=="},
+      {"fo", "Zm8="},
+      {"foo", "Zm9v"},
+      {"foob", "Zm9vYg=="},
+      {"fooba", "Zm9vYmE="},
+      {"foobar", "Zm9vYmFy"},
+      {std::string("\xff\x00\xfe", 3), "/wD+"},
   };
   for (const auto& [plain, encoded] : vectors) {
     CAPTURE(encoded);
@@ -27,7 +33,8 @@ TEST_CASE("base64 gives the vectors of RFC 4648") {
 }
 
 TEST_CASE("base64 that is not exact is refused") {
-  for (const char* text : {"Zg", "Zg=", "Z===", "====", "=", "Zg==\n", "Zm9v Zm9v", "Zm9-", "Zh==", "Zm9=", "Zg==Zg=="}) {
+  for (const char* text :
+       {"Zg", "Zg=", "Z===", "====", "=", "Zg==\n", "Zm9v Zm9v", "Zm9-", "Zh==", "Zm9=", "Zg==Zg=="}) {
     CAPTURE(text);
     CHECK_FALSE(net::base64_decode(text));
   }

@@ -48,7 +48,9 @@ async::Loop keep(async::Task<net::HttpResponse> task, std::optional<base::Result
 }  // namespace
 
 TEST_CASE_METHOD(ClientFixture, "a request has its headers, its token and its body") {
-  ScriptedPeer peer(r, {{take_request(), send_bytes("HTTP/1.1 201 Created\r\nX-A: 1\r\nretry-after: 7\r\nContent-Length: 3\r\n\r\nyes")}});
+  ScriptedPeer peer(r,
+                    {{take_request(),
+                      send_bytes("HTTP/1.1 201 Created\r\nX-A: 1\r\nretry-after: 7\r\nContent-Length: 3\r\n\r\nyes")}});
   const auto client = make(peer.endpoint());
   net::HttpRequest request = a_request(Method::kPost, "{}");
   request.headers.emplace_back("Accept", "text/plain");
@@ -60,10 +62,11 @@ TEST_CASE_METHOD(ClientFixture, "a request has its headers, its token and its bo
   CHECK(answer->header("x-a") == "1");
   CHECK(answer->retry_after() == 7s);
   CHECK_FALSE(answer->header("x-b"));
-  CHECK(peer.requests() == std::vector<std::string>{
-                               "POST /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(peer.endpoint().port) +
-                               "\r\nAccept: text/plain\r\nAuthorization: Bearer abc\r\nContent-Type: application/json\r\n"
-                               "Content-Length: 2\r\n\r\n{}"});
+  CHECK(peer.requests() ==
+        std::vector<std::string>{
+            "POST /x?y=1 HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(peer.endpoint().port) +
+            "\r\nAccept: text/plain\r\nAuthorization: Bearer abc\r\nContent-Type: application/json\r\n"
+            "Content-Length: 2\r\n\r\n{}"});
 }
 
 TEST_CASE_METHOD(ClientFixture, "a GET has no body headers, an empty POST has a length") {
@@ -84,8 +87,9 @@ TEST_CASE_METHOD(ClientFixture, "a connection is kept alive") {
 }
 
 TEST_CASE_METHOD(ClientFixture, "a connection that the server wants closed is not kept") {
-  ScriptedPeer peer(r, {{take_request(), send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
-                         wait_for_close()}});
+  ScriptedPeer peer(r,
+                    {{take_request(), send_bytes("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+                      wait_for_close()}});
   const auto client = make(peer.endpoint());
   REQUIRE(send(*client, a_request(Method::kGet)));
   wait_for_closed(peer, 1);
@@ -235,10 +239,10 @@ TEST_CASE_METHOD(ClientFixture, "names are resolved") {
 }
 
 TEST_CASE_METHOD(ClientFixture, "a body that is cut off is unavailable for a read and unknown for a write") {
-  const std::string cut = GENERATE("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
-                                   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
-                                   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "HTTP/1.1 20",
-                                   "rubbish\r\n\r\n");
+  const std::string cut =
+      GENERATE("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "HTTP/1.1 20", "rubbish\r\n\r\n");
   ScriptedPeer peer(r, {{take_request(), send_bytes(cut)}});
   const auto client = make(peer.endpoint());
   const auto read = send(*client, a_request(Method::kGet));
@@ -249,7 +253,8 @@ TEST_CASE_METHOD(ClientFixture, "a body that is cut off is unavailable for a rea
 
 TEST_CASE_METHOD(ClientFixture, "an answer may come in pieces of one byte") {
   const std::string text =
-      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;ext=1\r\nhello\r\n1\r\n,\r\n6\r\n world\r\n0\r\nTrailer: x\r\n\r\n";
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;ext=1\r\nhello\r\n1\r\n,\r\n6\r\n world\r\n0\r\nTrailer: "
+      "x\r\n\r\n";
   Script script = {take_request()};
   for (const char c : text) script.push_back(send_bytes(std::string(1, c)));
   script.push_back(take_request());
@@ -262,9 +267,10 @@ TEST_CASE_METHOD(ClientFixture, "an answer may come in pieces of one byte") {
 }
 
 TEST_CASE_METHOD(ClientFixture, "an answer over the limit is refused") {
-  const std::string large = GENERATE("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n01234567890",
-                                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n",
-                                     "HTTP/1.1 200 OK\r\n\r\n01234567890");
+  const std::string large =
+      GENERATE("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n01234567890",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n",
+               "HTTP/1.1 200 OK\r\n\r\n01234567890");
   ScriptedPeer peer(r, {{take_request(), send_bytes(large)}});
   const auto client = make(peer.endpoint());
   net::HttpRequest request = a_request(Method::kGet);
@@ -292,7 +298,8 @@ TEST_CASE_METHOD(ClientFixture, "answers without a body, with an open end, and i
 }
 
 TEST_CASE_METHOD(ClientFixture, "connections are limited, and waiting for one respects the deadline") {
-  ScriptedPeer peer(r, {{take_request(), send_bytes(kOk), take_request(), send_bytes(kOk), take_request(), wait_for_close()}});
+  ScriptedPeer peer(
+      r, {{take_request(), send_bytes(kOk), take_request(), send_bytes(kOk), take_request(), wait_for_close()}});
   net::Endpoint endpoint = peer.endpoint();
   endpoint.max_connections = 1;
   const auto client = make(endpoint);

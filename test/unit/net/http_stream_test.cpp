@@ -41,7 +41,8 @@ struct StreamFixture {
 
 const std::string kChunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-async::Loop read_into(async::ByteStream& stream, base::Deadline deadline, std::optional<base::Result<std::string>>& out) {
+async::Loop read_into(async::ByteStream& stream, base::Deadline deadline,
+                      std::optional<base::Result<std::string>>& out) {
   out.emplace(co_await stream.read(deadline));
 }
 
@@ -94,8 +95,9 @@ TEST_CASE_METHOD(StreamFixture, "a stream that is cut is an error, not an end") 
 }
 
 TEST_CASE_METHOD(StreamFixture, "an error comes with its body and without a stream") {
-  ScriptedPeer peer(r, {{take_request(), send_bytes("HTTP/1.1 410 Gone\r\nContent-Length: 7\r\nRetry-After: 2\r\n\r\ntoo"),
-                         send_bytes(" old")}});
+  ScriptedPeer peer(r,
+                    {{take_request(), send_bytes("HTTP/1.1 410 Gone\r\nContent-Length: 7\r\nRetry-After: 2\r\n\r\ntoo"),
+                      send_bytes(" old")}});
   auto stream = open(peer);
   REQUIRE(stream);
   CHECK(stream->head.status == 410);
@@ -118,8 +120,9 @@ TEST_CASE_METHOD(StreamFixture, "headers that do not come are a deadline for a r
 }
 
 TEST_CASE_METHOD(StreamFixture, "after a 101 the stream is raw, in both directions, and half of it can be closed") {
-  ScriptedPeer peer(r, {{take_request(), send_bytes("HTTP/1.1 101 UPGRADED\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\nearly"),
-                         echo_then("last")}});
+  ScriptedPeer peer(
+      r, {{take_request(), send_bytes("HTTP/1.1 101 UPGRADED\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\nearly"),
+           echo_then("last")}});
   auto stream = open(peer, net::Method::kPost);
   REQUIRE(stream);
   CHECK(stream->head.status == 101);
@@ -151,7 +154,8 @@ TEST_CASE_METHOD(StreamFixture, "a body of an answer cannot be written to") {
   CHECK(r.run(stream->body->close_write(r.timers.now() + 10s)).error().kind == ErrorKind::kUnsupported);
 }
 
-TEST_CASE_METHOD(StreamFixture, "a stream closes its connection when it dies, also under a read, and after its client") {
+TEST_CASE_METHOD(StreamFixture,
+                 "a stream closes its connection when it dies, also under a read, and after its client") {
   ScriptedPeer peer(r, {{take_request(), send_bytes(kChunked), wait_for_close()}});
   auto stream = open(peer);
   REQUIRE(stream);
