@@ -113,6 +113,9 @@ struct WriteIntent {};
 struct Refuse {
   std::string message;
 };
+/// PATCH the status that the record stands for, if it still differs: StatusWritten. The controller asks for it itself,
+/// by comparing after each event.
+struct WriteStatus {};
 /// Buy what the placement says: Created or CreateFailed.
 struct Create {};
 /// Ask the provider for the tag: InstanceSeen, or nothing.
@@ -157,8 +160,9 @@ struct Forget {};
 
 }  // namespace action
 
-using Action = std::variant<action::Choose, action::Refuse, action::WriteIntent, action::Create, action::LookUp, action::Terminate,
-                            action::Confirm, action::StartContainer, action::CloseEntry, action::DeletePod,
-                            action::Tell, action::NoteFailure, action::CoolDown, action::WakeAt, action::Forget>;
+using Action = std::variant<action::Choose, action::Refuse, action::WriteIntent, action::WriteStatus, action::Create,
+                            action::LookUp, action::Terminate, action::Confirm, action::StartContainer,
+                            action::CloseEntry, action::DeletePod, action::Tell, action::NoteFailure,
+                            action::CoolDown, action::WakeAt, action::Forget>;
 
 }  // namespace spillway::core

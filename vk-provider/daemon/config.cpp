@@ -87,6 +87,7 @@ void read_placement(Reader& reader, const At& at, PlacementConfig& out) {
   section.integer("maxStartAttempts", 1, kMaxAttempts, out.max_start_attempts);
   // A create must end within the installation's lease of 30 s, or a second daemon could buy the same pod again.
   section.duration("createDeadline", seconds(1), seconds(20), out.create_deadline);
+  section.duration("orphanGrace", seconds(1), hours(24), out.orphan_grace);
   section.finish();
 }
 

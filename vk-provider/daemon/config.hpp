@@ -46,6 +46,7 @@ struct PlacementConfig {
   base::Duration start_deadline{std::chrono::minutes(20)};   // from the create call to the first running container
   int max_start_attempts = 3;                                // offers that are tried for one pod
   base::Duration create_deadline{std::chrono::seconds(20)};  // of one create call
+  base::Duration orphan_grace{std::chrono::minutes(2)};      // how long an instance without a pod is left alone
   bool operator==(const PlacementConfig&) const = default;
 };
 

@@ -1,0 +1,340 @@
+#include "vk-provider/control/pod_controller.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+#include "vk-provider/kube/pod_codec.hpp"
+
+namespace spillway::control {
+namespace log = base::log;
+
+namespace {
+
+// Wide enough to keep an API server busy, narrow enough to leave it to others, too.
+constexpr size_t kWritesAtOnce = 24;
+constexpr size_t kReadsAtOnce = 16;
+
+std::string owner_of(const model::PodSpec& spec) { return spec.owner.uid.empty() ? spec.key.uid.str() : spec.owner.uid; }
+
+kube::EventTarget target_of(const model::PodKey& key) {
+  kube::EventTarget target;
+  target.ns = key.ns;
+  target.name = key.name;
+  target.uid = key.uid.str();
+  return target;
+}
+
+/// The base of everything that a listing may say about a pod's instance.
+const model::Instance* instance_of(const model::PodRecord& record) {
+  if (const auto* booting = std::get_if<model::Booting>(&record.stage)) return &booting->instance;
+  if (const auto* running = std::get_if<model::Running>(&record.stage)) return &running->instance;
+  return nullptr;
+}
+
+bool expects_instance(const model::PodRecord& record) {
+  if (instance_of(record) != nullptr || std::holds_alternative<model::Stopping>(record.stage)) return true;
+  if (const auto* creating = std::get_if<model::Creating>(&record.stage)) {
+    return creating->step == model::Creating::Step::kLookUp;
+  }
+  const auto* finished = std::get_if<model::Finished>(&record.stage);
+  return finished != nullptr && finished->kept.has_value();
+}
+
+}  // namespace
+
+/// The pods of one node. A complete list says which of them are gone.
+class PodController::NodeSink final : public kube::ReflectorSink {
+ public:
+  NodeSink(PodController& controller, const model::NodeProfile& profile) : controller_(controller), profile_(profile) {}
+
+  void on_list_begin() override {
+    for (auto& [uid, entry] : controller_.store_) {
+      if (entry.profile == &profile_) entry.in_list = false;
+    }
+  }
+  void on_list_end() override {
+    std::vector<base::PodUid> gone;
+    for (const auto& [uid, entry] : controller_.store_) {
+      if (entry.profile == &profile_ && !entry.in_list && !entry.record.api_gone) gone.push_back(uid);
+    }
+    for (const base::PodUid& uid : gone) controller_.pod_gone(uid);
+    listed_ = true;
+    controller_.finish_recovery();
+  }
+  void on_object(std::string_view json) override { controller_.pod_seen(*this, json); }
+  void on_deleted(std::string_view json) override {
+    const auto pod = kube::decode_pod(json, [](const base::PodUid&) { return true; });
+    if (pod) controller_.pod_gone(pod->key.uid);
+  }
+
+  const model::NodeProfile& profile() const { return profile_; }
+  bool listed() const { return listed_; }
+
+ private:
+  PodController& controller_;
+  const model::NodeProfile& profile_;
+  bool listed_ = false;
+};
+
+PodController::PodController(PodDeps deps)
+    : d_(std::move(deps)),
+      waker_(d_.timers->make_waiter()),
+      metrics_(*d_.metrics),
+      group_(d_.executor),
+      writes_(group_, kWritesAtOnce, [this](Job job) { return write(std::move(job)); }),
+      reads_(group_, kReadsAtOnce, [this](Job job) { return resolve_then_choose(std::move(job)); }) {
+  for (const model::NodeProfile& profile : d_.nodes) sinks_.emplace(profile.name, std::make_unique<NodeSink>(*this, profile));
+}
+
+PodController::~PodController() = default;
+
+kube::ReflectorSink& PodController::sink(const std::string& node) { return *sinks_.at(node); }
+
+async::Loop PodController::run() {
+  for (;;) {
+    while (const auto uid = wakes_.take(d_.timers->now())) post(*uid, core::event::Tick{});
+    co_await waker_->wait_until(wakes_.next_due().value_or(base::TimePoint::max()));
+  }
+}
+
+void PodController::pod_seen(NodeSink& sink, std::string_view json) {
+  auto decoded = kube::decode_pod(json, [this](const base::PodUid& uid) { return store_.find(uid) != nullptr; });
+  if (!decoded) {
+    log::error("pod cannot be read", {{"node", sink.profile().name}, {"error", decoded.error()}});
+    return;
+  }
+  const base::PodUid uid = decoded->key.uid;
+  if (PodEntry* known = store_.find(uid)) {
+    known->in_list = true;
+    return post(uid, core::event::PodSeen{std::move(decoded->observed)});
+  }
+  // The selector is the server's; buying for a pod of another node would be ours to answer for.
+  if (!decoded->spec || decoded->spec->node_name != sink.profile().name) return;
+  const base::Now now = d_.timers->both();
+  PodEntry entry;
+  entry.record = core::admit(decoded->spec, std::move(decoded->observed), now);
+  entry.profile = &sink.profile();
+  entry.bound_at = now.steady;
+  entry.in_list = true;
+  PodEntry& stored = store_.insert(uid, std::move(entry));
+  metrics_.added(stored);
+  unjoined_.insert(uid);
+  join(stored);
+}
+
+void PodController::pod_gone(const base::PodUid& uid) {
+  if (store_.find(uid) != nullptr) post(uid, core::event::PodGone{});
+}
+
+/// Tells an admitted pod what its provider holds for it, as soon as that is known.
+void PodController::join(PodEntry& entry) {
+  const model::PodRecord& record = entry.record;
+  const base::PodUid uid = record.key().uid;
+  core::event::Joined joined;
+  if (record.observed.state.kind == model::StateAnnotation::Kind::kRecord) {
+    const base::ProviderName& name = record.observed.state.record.placement.provider;
+    const provider::ThrottledProvider* provider = d_.providers->find(name);
+    if (provider == nullptr) {
+      log::error("the provider of a pod is not configured",
+                 {{"pod", record.key().to_string()}, {"provider", name},
+                  {"remedy", "add it to providers[] again until its pods are gone"}});
+      return;
+    }
+    // Every listing is newer than the lease: no former daemon buys any more, but for what old_creates_end covers.
+    if (!listed_.contains(name)) return d_.ask_provider(name);
+    joined.provider = ProviderSet::facts(provider->info());
+    joined.intent_may_land_until = d_.old_creates_end + joined.provider.settle_time;
+  } else if (!recovered_) {
+    return;
+  }
+  if (const auto it = found_.find(uid); it != found_.end()) {
+    joined.instance = it->second;
+    joined.provider = ProviderSet::facts(d_.providers->find(it->second.ref.provider)->info());
+  }
+  unjoined_.erase(uid);
+  post(uid, std::move(joined));
+}
+
+void PodController::finish_recovery() {
+  if (recovered_ || !synced()) return;
+  const bool all_listed = std::all_of(d_.providers->all().begin(), d_.providers->all().end(),
+                                      [&](const auto& p) { return listed_.contains(p->info().name); });
+  if (!all_listed) return;
+  stop_waiting_for_providers();
+}
+
+void PodController::stop_waiting_for_providers() {
+  if (recovered_ || !synced()) return;
+  recovered_ = true;
+  log::info("recovered", {{"pods", store_.size()}, {"instances", found_.size()}});
+  const std::vector<base::PodUid> waiting(unjoined_.begin(), unjoined_.end());
+  for (const base::PodUid& uid : waiting) {
+    if (PodEntry* entry = store_.find(uid)) join(*entry);
+  }
+}
+
+bool PodController::synced() const {
+  return std::all_of(sinks_.begin(), sinks_.end(), [](const auto& s) { return s.second->listed(); });
+}
+
+void PodController::on_listing(const base::ProviderName& provider, const provider::OwnedList& list, base::TimePoint began) {
+  std::unordered_set<base::PodUid> present;
+  for (const model::Instance& instance : list.instances) {
+    const auto owner = d_.ownership.parse(instance.tag);
+    if (!owner) continue;
+    PodEntry* entry = store_.find(owner->uid);
+    if (entry == nullptr || unjoined_.contains(owner->uid)) {
+      // Of several attempts the last one counts; the sweep ends the others.
+      const auto it = found_.find(owner->uid);
+      const auto known = it == found_.end() ? std::nullopt : d_.ownership.parse(it->second.tag);
+      if (!known || known->attempt <= owner->attempt) found_.insert_or_assign(owner->uid, instance);
+      continue;
+    }
+    const model::PodRecord& record = entry->record;
+    if (!record.placement || record.placement->tag != instance.tag) continue;
+    present.insert(owner->uid);
+    const model::Instance* known = instance_of(record);
+    if (known != nullptr && *known == instance && record.missing == 0) continue;
+    if (expects_instance(record)) post(owner->uid, core::event::InstanceSeen{instance});
+  }
+  if (!list.complete) return;
+  listed_[provider] = began;
+  std::vector<base::PodUid> missing;
+  for (const auto& [uid, entry] : store_) {
+    const auto& placement = entry.record.placement;
+    if (!placement || placement->provider != provider || !expects_instance(entry.record)) continue;
+    if (!present.contains(uid) && !unjoined_.contains(uid)) missing.push_back(uid);
+  }
+  for (const base::PodUid& uid : missing) post(uid, core::event::InstanceMissing{began});
+
+  const std::vector<base::PodUid> waiting(unjoined_.begin(), unjoined_.end());
+  for (const base::PodUid& uid : waiting) {
+    PodEntry* entry = store_.find(uid);
+    if (entry != nullptr && entry->record.observed.state.kind == model::StateAnnotation::Kind::kRecord && synced()) join(*entry);
+  }
+  finish_recovery();
+  // What was found for pods that nobody knows is the sweep's.
+  if (recovered_ && unjoined_.empty()) found_.clear();
+}
+
+bool PodController::owns(const base::PodUid& uid, int attempt) const {
+  const PodEntry* entry = store_.find(uid);
+  if (entry == nullptr) return false;
+  if (unjoined_.contains(uid) || !entry->record.placement) return true;
+  const bool unreadable = entry->record.observed.state.kind == model::StateAnnotation::Kind::kUnreadable;
+  return unreadable || (entry->record.placement->attempt == attempt && expects_instance(entry->record)) ||
+         std::holds_alternative<model::Creating>(entry->record.stage);
+}
+
+bool PodController::busy(const base::ProviderName& provider) const {
+  if (!unjoined_.empty()) return true;
+  return std::any_of(store_.begin(), store_.end(), [&](const auto& item) {
+    const model::PodRecord& r = item.second.record;
+    if (!r.placement || r.placement->provider != provider) return false;
+    if (const auto* running = std::get_if<model::Running>(&r.stage)) {
+      return r.missing > 0 || running->instance.state == model::InstanceState::kTerminating;
+    }
+    return expects_instance(r) && !std::holds_alternative<model::Finished>(r.stage);
+  });
+}
+
+void PodController::post(const base::PodUid& uid, core::Event event) {
+  events_.emplace_back(uid, std::move(event));
+  if (stepping_) return;
+  // Actions may post more events; they wait here instead of nesting.
+  stepping_ = true;
+  while (!events_.empty()) {
+    const auto [next, what] = std::move(events_.front());
+    events_.pop_front();
+    step(next, what);
+  }
+  stepping_ = false;
+}
+
+void PodController::step(const base::PodUid& uid, const core::Event& event) {
+  PodEntry* entry = store_.find(uid);
+  if (entry == nullptr) return;
+  const base::Now now = d_.timers->both();
+  const size_t from = entry->record.stage.index();
+  core::Actions actions = core::advance(entry->record, event, now, d_.policy);
+  if (entry->record.stage.index() != from) {
+    metrics_.moved(*entry, from, now.steady);
+    log_move(*entry);
+  }
+  for (core::Action& action : actions) {
+    if (std::holds_alternative<core::action::Forget>(action)) {
+      metrics_.removed(*entry, now.steady);
+      log::info("pod gone", {{"pod", entry->record.key().to_string()}, {"uid", uid}});
+      wakes_.remove(uid);
+      unjoined_.erase(uid);
+      store_.erase(uid);
+      return;
+    }
+    perform(uid, *entry, std::move(action));
+  }
+  consider_status(uid, *entry);
+}
+
+void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Action action) {
+  namespace a = core::action;
+  const model::PodKey& key = entry.record.key();
+  if (std::holds_alternative<a::Choose>(action)) return choose(uid, entry);
+  if (const auto* refuse = std::get_if<a::Refuse>(&action)) {
+    return post(uid, core::event::Refused{refuse->message, brake_.hold_refused(owner_of(*entry.record.spec), d_.timers->now())});
+  }
+  if (std::holds_alternative<a::LookUp>(action)) return d_.ask_provider(entry.record.placement->provider);
+  if (std::holds_alternative<a::CloseEntry>(action)) return post(uid, core::event::EntryClosed{});
+  if (const auto* tell = std::get_if<a::Tell>(&action)) {
+    if (tell->warning) return d_.events->warning(target_of(key), tell->reason, tell->message);
+    return d_.events->normal(target_of(key), tell->reason, tell->message);
+  }
+  if (std::holds_alternative<a::NoteFailure>(action)) {
+    return brake_.note_failure(owner_of(*entry.record.spec), d_.timers->now());
+  }
+  if (const auto* cool = std::get_if<a::CoolDown>(&action)) {
+    return d_.offers->cool_down(cool->provider, cool->offer, d_.timers->now() + cool->how_long);
+  }
+  if (const auto* wake = std::get_if<a::WakeAt>(&action)) {
+    wakes_.add(uid, wake->when);
+    if (wakes_.next_due() == wake->when) waker_->wake();
+    return;
+  }
+  if (std::holds_alternative<a::WriteIntent>(action)) {
+    entry.write_under_way = true;
+    return writes_.push(Job{uid, std::move(action)});
+  }
+  if (std::holds_alternative<a::DeletePod>(action)) return writes_.push(Job{uid, std::move(action)});
+  if (!entry.record.placement) return;
+  ProviderLanes& provider = lanes(entry.record.placement->provider);
+  Lane<Job>& lane = std::holds_alternative<a::Create>(action) ? *provider.create : *provider.other;
+  lane.push(Job{uid, std::move(action)});
+}
+
+void PodController::log_move(const PodEntry& entry) const {
+  const model::PodRecord& r = entry.record;
+  const auto stage = model::stage_name(r.stage);
+  const std::string provider = r.placement ? r.placement->provider.str() : "";
+  const std::string tag = r.placement ? r.placement->tag.str() : "";
+  std::string why;
+  if (const auto* waiting = std::get_if<model::Waiting>(&r.stage)) why = to_string(waiting->why);
+  if (const auto* stopping = std::get_if<model::Stopping>(&r.stage)) why = to_string(stopping->why);
+  if (r.outcome && why.empty()) why = r.outcome->reason;
+  log::info("pod moved", {{"pod", r.key().to_string()}, {"uid", r.key().uid}, {"stage", stage}, {"why", why},
+                          {"provider", provider}, {"tag", tag}});
+}
+
+boost::asio::awaitable<void> PodController::drain(base::Deadline deadline) {
+  writes_.close();
+  reads_.close();
+  for (auto& [name, lanes] : lanes_) {
+    lanes.create->close();
+    lanes.other->close();
+  }
+  constexpr base::Duration kLook = std::chrono::milliseconds(20);
+  while (group_.size() > 0 && d_.timers->now() < deadline) co_await d_.timers->sleep_for(kLook);
+}
+
+boost::asio::awaitable<void> PodController::stop() { co_await group_.stop(); }
+
+}  // namespace spillway::control

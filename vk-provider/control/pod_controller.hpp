@@ -1,0 +1,152 @@
+// Owns the pods: feeds pod_fsm with what happens, and performs the actions that come of it.
+//
+// Owned by the daemon; reactor thread only; the single writer of the pod store. It decides nothing itself: what to do is
+// core/'s, when a purchase may be made is the installation lease's. Every purchase is preceded by an intent on the pod,
+// and no create starts before the providers were asked what they hold.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "vk-provider/async/task_group.hpp"
+#include "vk-provider/async/timer.hpp"
+#include "vk-provider/base/random.hpp"
+#include "vk-provider/control/lane.hpp"
+#include "vk-provider/control/pod_metrics.hpp"
+#include "vk-provider/control/pod_store.hpp"
+#include "vk-provider/control/provider_set.hpp"
+#include "vk-provider/core/environment.hpp"
+#include "vk-provider/core/offer_book.hpp"
+#include "vk-provider/core/owner_brake.hpp"
+#include "vk-provider/core/pod_fsm.hpp"
+#include "vk-provider/core/work_queue.hpp"
+#include "vk-provider/kube/client.hpp"
+#include "vk-provider/kube/event_recorder.hpp"
+#include "vk-provider/kube/reflector.hpp"
+#include "vk-provider/model/ownership.hpp"
+
+namespace spillway::control {
+
+/// What the pod controller uses; all of it outlives the controller.
+struct PodDeps {
+  boost::asio::any_io_executor executor;
+  async::Timers* timers = nullptr;
+  base::Random* random = nullptr;
+  base::Metrics* metrics = nullptr;
+  kube::Client* client = nullptr;
+  kube::EventRecorder* events = nullptr;
+  ProviderSet* providers = nullptr;
+  core::OfferBook* offers = nullptr;
+  model::Ownership ownership;
+  std::vector<model::NodeProfile> nodes;
+  core::PodPolicy policy;
+  base::Duration create_deadline{std::chrono::seconds(20)};
+  /// A create may start only if its deadline lies inside the lease that we hold.
+  std::function<bool(base::Deadline)> may_create_until;
+  /// Until when a create of a former holder may still be under way.
+  base::TimePoint old_creates_end{};
+  /// Somebody should look at the provider soon.
+  std::function<void(const base::ProviderName&)> ask_provider;
+};
+
+class PodController {
+ public:
+  explicit PodController(PodDeps deps);
+  ~PodController();
+  PodController(const PodController&) = delete;
+  PodController& operator=(const PodController&) = delete;
+
+  /// The sink for the pods of one node (of the configuration).
+  kube::ReflectorSink& sink(const std::string& node);
+
+  /// Wakes pods whose time has come; runs until it is cancelled.
+  async::Loop run();
+
+  /// A listing of one provider, complete or not, that began at `began`.
+  void on_listing(const base::ProviderName& provider, const provider::OwnedList& list, base::TimePoint began);
+  /// After this, pods without an intent may be bought for although some provider was never listed completely.
+  void stop_waiting_for_providers();
+
+  /// True if a record stands for this instance: the sweep must leave it alone.
+  bool owns(const base::PodUid& uid, int attempt) const;
+  /// True if something of this provider is on its way in or out.
+  bool busy(const base::ProviderName& provider) const;
+  /// True once every node's pods were listed completely.
+  bool synced() const;
+  bool recovered() const { return recovered_; }
+
+  const PodStore& pods() const { return store_; }
+
+  /// Begins nothing new; returns when what is under way has ended, or at the deadline.
+  boost::asio::awaitable<void> drain(base::Deadline deadline);
+  /// Cancels what is under way.
+  boost::asio::awaitable<void> stop();
+
+ private:
+  class NodeSink;
+  struct Job {
+    base::PodUid uid;
+    core::Action action;
+  };
+  struct ProviderLanes {
+    std::unique_ptr<Lane<Job>> create;
+    std::unique_ptr<Lane<Job>> other;
+  };
+
+  // Events in, actions out (pod_controller.cpp).
+  void pod_seen(NodeSink& sink, std::string_view json);
+  void pod_gone(const base::PodUid& uid);
+  void join(PodEntry& entry);
+  void post(const base::PodUid& uid, core::Event event);
+  void step(const base::PodUid& uid, const core::Event& event);
+  void perform(const base::PodUid& uid, PodEntry& entry, core::Action action);
+  void log_move(const PodEntry& entry) const;
+  void finish_recovery();
+
+  // The purchase and the rest of provider calls (pod_purchase.cpp).
+  void choose(const base::PodUid& uid, PodEntry& entry);
+  void choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs);
+  async::Loop resolve_then_choose(Job job);
+  async::Task<model::ResolvedPod> resolve(model::PodSpecPtr spec, std::vector<int> public_ports);
+  async::Loop create(Job job);
+  async::Loop call_provider(Job job);
+  ProviderLanes& lanes(const base::ProviderName& provider);
+
+  // Writes to the API server (pod_writes.cpp).
+  void consider_status(const base::PodUid& uid, PodEntry& entry);
+  async::Loop write(Job job);
+  async::Loop write_intent(base::PodUid uid);
+  async::Loop write_status(base::PodUid uid);
+  async::Loop delete_pod(base::PodUid uid);
+  void note_published(PodEntry& entry, const model::PodStatus& status);
+
+  PodDeps d_;
+  PodStore store_;
+  core::OwnerBrake brake_;
+  core::WorkQueue<base::PodUid> wakes_;
+  std::unique_ptr<async::Waiter> waker_;
+  PodMetrics metrics_;
+  std::map<std::string, std::unique_ptr<NodeSink>> sinks_;
+
+  std::deque<std::pair<base::PodUid, core::Event>> events_;
+  bool stepping_ = false;
+
+  // Recovery: what each provider holds, until its pods are joined.
+  std::map<base::ProviderName, base::TimePoint> listed_;  // began of the newest complete listing
+  std::unordered_map<base::PodUid, model::Instance> found_;
+  std::unordered_set<base::PodUid> unjoined_;
+  bool recovered_ = false;
+
+  async::TaskGroup group_;
+  Lane<Job> writes_;   // intents, statuses, deletions
+  Lane<Job> reads_;    // ConfigMaps and Secrets
+  std::map<base::ProviderName, ProviderLanes> lanes_;
+};
+
+}  // namespace spillway::control

@@ -1,0 +1,192 @@
+// pod_controller, second part: choosing, buying and the other calls of a provider.
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+#include "vk-provider/control/pod_controller.hpp"
+#include "vk-provider/core/selector.hpp"
+
+namespace spillway::control {
+namespace log = base::log;
+
+namespace {
+
+constexpr size_t kCreatesAtOnce = 32;
+constexpr size_t kCallsAtOnce = 32;
+constexpr base::Duration kCallDeadline = std::chrono::seconds(30);
+constexpr base::Duration kReadDeadline = std::chrono::seconds(30);
+constexpr base::Duration kNoCapacityRetry = std::chrono::seconds(15);
+constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
+constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
+constexpr double kRetryJitter = 0.2;
+
+std::string owner_of(const model::PodSpec& spec) { return spec.owner.uid.empty() ? spec.key.uid.str() : spec.owner.uid; }
+
+}  // namespace
+
+void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
+  const model::PodSpec& spec = *entry.record.spec;
+  const base::TimePoint now = d_.timers->now();
+  const core::Requirements needs = core::compute_requirements(spec, entry.profile->public_ports);
+  if (const auto message = core::refusal(spec, needs, d_.providers->abilities())) {
+    return post(uid, core::event::Refused{*message, brake_.hold_refused(owner_of(spec), now)});
+  }
+  if (const base::TimePoint launch_at = brake_.may_launch_at(owner_of(spec), now); launch_at > now) {
+    return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
+                                       "an earlier pod of the same owner failed; the next launch waits", launch_at});
+  }
+  reads_.push(Job{uid, core::action::Choose{}});
+}
+
+async::Loop PodController::resolve_then_choose(Job job) {
+  PodEntry* entry = store_.find(job.uid);
+  if (entry == nullptr) co_return;
+  const core::Requirements needs = core::compute_requirements(*entry->record.spec, entry->profile->public_ports);
+  auto resolved = co_await resolve(entry->record.spec, needs.public_ports);
+  entry = store_.find(job.uid);
+  if (entry == nullptr) co_return;
+  if (!resolved) {
+    const base::Duration wait = d_.random->jittered(kConfigRetry, kRetryJitter);
+    co_return post(job.uid, core::event::Held{model::WaitReason::kConfig, "Error: " + resolved.error().message,
+                                              d_.timers->now() + wait});
+  }
+  entry->resolved = std::make_shared<const model::ResolvedPod>(std::move(*resolved));
+  choose_offer(job.uid, *entry, needs);
+}
+
+async::Task<model::ResolvedPod> PodController::resolve(model::PodSpecPtr spec, std::vector<int> public_ports) {
+  core::ConfigData data;
+  for (const core::ConfigSource& source : core::config_sources(*spec)) {
+    const base::Deadline deadline = d_.timers->now() + kReadDeadline;
+    auto read = source.kind == model::ConfigRef::Kind::kSecret
+                    ? co_await d_.client->get_secret(spec->key.ns, source.name, deadline)
+                    : co_await d_.client->get_config_map(spec->key.ns, source.name, deadline);
+    if (read) {
+      data[source] = std::move(*read);
+    } else if (read.error().kind == base::ErrorKind::kNotFound) {
+      data[source] = std::nullopt;
+    } else {
+      co_return base::fail(std::move(read.error()));
+    }
+  }
+  auto containers = core::resolve_containers(*spec, data);
+  if (!containers) co_return base::fail(std::move(containers.error()));
+  model::ResolvedPod pod;
+  pod.spec = std::move(spec);
+  pod.containers = std::move(*containers);
+  pod.public_ports = std::move(public_ports);
+  co_return pod;
+}
+
+void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs) {
+  if (!std::holds_alternative<model::Choosing>(entry.record.stage)) return;
+  const base::TimePoint now = d_.timers->now();
+  const std::vector<core::OfferBook::Entry> offers = d_.offers->entries(now);
+  const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(),
+                                     [&](const auto& p) { return d_.offers->knows(p->info().name) || !p->reachable(); });
+  if (offers.empty() && !all_known) {
+    // The first look at the prices is still under way: nothing to tell anybody.
+    entry.resolved.reset();
+    wakes_.add(uid, now + kFirstOffersRetry);
+    waker_->wake();
+    return;
+  }
+  core::Selection selection =
+      core::select_offer(needs, *entry.profile, d_.providers->abilities(), offers, entry.record.tried, now);
+  if (!selection.winner) {
+    entry.resolved.reset();
+    base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
+    if (selection.again_at) again = std::min(again, *selection.again_at);
+    return post(uid, core::event::Held{model::WaitReason::kNoCapacity, selection.why_none, again});
+  }
+  const auto tag = d_.ownership.make_tag(uid, entry.record.attempt + 1);
+  if (!tag) {
+    return post(uid, core::event::Refused{"metadata.uid is not a UUID, or the pod was tried too often",
+                                          brake_.hold_refused(owner_of(*entry.record.spec), now)});
+  }
+  const model::Offer& offer = *selection.winner;
+  core::event::Chosen chosen;
+  chosen.placement.pod = uid;
+  chosen.placement.provider = offer.provider;
+  chosen.placement.offer = offer.id;
+  chosen.placement.region = offer.region;
+  chosen.placement.gpu_count = offer.gpu_count;
+  chosen.placement.capacity_type = offer.capacity_type;
+  chosen.placement.price_per_hour = *offer.price_per_hour;
+  chosen.placement.tag = *tag;
+  chosen.placement.attempt = entry.record.attempt + 1;
+  chosen.provider = ProviderSet::facts(d_.providers->find(offer.provider)->info());
+  chosen.price_cap = entry.profile->max_price_per_hour;
+  brake_.note_launch(owner_of(*entry.record.spec), now);
+  post(uid, std::move(chosen));
+}
+
+PodController::ProviderLanes& PodController::lanes(const base::ProviderName& provider) {
+  ProviderLanes& lanes = lanes_[provider];
+  if (!lanes.create) {
+    // Two lanes, so that slow purchases never hold up the end of an instance.
+    lanes.create = std::make_unique<Lane<Job>>(group_, kCreatesAtOnce, [this](Job job) { return create(std::move(job)); });
+    lanes.other = std::make_unique<Lane<Job>>(group_, kCallsAtOnce, [this](Job job) { return call_provider(std::move(job)); });
+  }
+  return lanes;
+}
+
+async::Loop PodController::create(Job job) {
+  PodEntry* entry = store_.find(job.uid);
+  if (entry == nullptr || !entry->record.placement) co_return;
+  if (entry->record.deleting && std::holds_alternative<model::Booting>(entry->record.stage)) co_return;
+  const model::Placement placement = *entry->record.placement;
+  provider::ThrottledProvider* const provider = d_.providers->find(placement.provider);
+  std::shared_ptr<const model::ResolvedPod> pod = entry->resolved;
+  if (!pod) {
+    const core::Requirements needs = core::compute_requirements(*entry->record.spec, entry->profile->public_ports);
+    auto resolved = co_await resolve(entry->record.spec, needs.public_ports);
+    if (!resolved) {
+      co_return post(job.uid, core::event::CreateFailed{base::Error(base::ErrorKind::kUnavailable, resolved.error().message)});
+    }
+    pod = std::make_shared<const model::ResolvedPod>(std::move(*resolved));
+  }
+  // Nothing may be awaited between this look at the lease and the call.
+  const base::Deadline deadline = d_.timers->now() + d_.create_deadline;
+  if (!d_.may_create_until(deadline)) {
+    co_return post(job.uid, core::event::CreateFailed{base::Error(
+                                base::ErrorKind::kUnavailable, "the installation lease does not cover the purchase")});
+  }
+  auto instance = co_await provider->create(placement, *pod, deadline);
+  entry = store_.find(job.uid);
+  if (entry == nullptr) co_return;
+  if (instance) {
+    entry->resolved.reset();
+    co_return post(job.uid, core::event::Created{std::move(*instance)});
+  }
+  log::warn("create failed", {{"pod", entry->record.key().to_string()}, {"provider", placement.provider},
+                              {"offer", placement.offer}, {"tag", placement.tag}, {"error", instance.error()}});
+  post(job.uid, core::event::CreateFailed{std::move(instance.error())});
+}
+
+async::Loop PodController::call_provider(Job job) {
+  namespace a = core::action;
+  PodEntry* entry = store_.find(job.uid);
+  if (entry == nullptr || !entry->record.placement) co_return;
+  provider::ThrottledProvider* const provider = d_.providers->find(entry->record.placement->provider);
+  const base::Deadline deadline = d_.timers->now() + kCallDeadline;
+  if (const auto* terminate = std::get_if<a::Terminate>(&job.action)) {
+    auto done = co_await provider->terminate(terminate->ref, terminate->grace, deadline);
+    if (done) co_return post(job.uid, core::event::TerminateAccepted{});
+    co_return post(job.uid, core::event::TerminateFailed{std::move(done.error())});
+  }
+  if (const auto* confirm = std::get_if<a::Confirm>(&job.action)) {
+    auto instance = co_await provider->get(confirm->ref, deadline);
+    if (instance) co_return post(job.uid, core::event::InstanceSeen{std::move(*instance)});
+    if (instance.error().kind == base::ErrorKind::kNotFound) co_return post(job.uid, core::event::InstanceGone{});
+    co_return;
+  }
+  if (const auto* start = std::get_if<a::StartContainer>(&job.action)) {
+    const std::string container = start->container;
+    auto done = co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart, deadline);
+    if (done) co_return post(job.uid, core::event::ContainerStarted{container});
+    post(job.uid, core::event::ContainerStartFailed{container, std::move(done.error())});
+  }
+}
+
+}  // namespace spillway::control

@@ -1,0 +1,58 @@
+// The records of all pods, by UID. One writer: pod_controller.
+//
+// Reactor thread only. Entries have stable addresses until they are erased.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "vk-provider/core/requirements.hpp"
+#include "vk-provider/model/node_profile.hpp"
+#include "vk-provider/model/pod_record.hpp"
+
+namespace spillway::control {
+
+struct PodEntry {
+  model::PodRecord record;
+  const model::NodeProfile* profile = nullptr;
+  base::TimePoint bound_at{};  // first seen by this process
+  bool in_list = false;        // seen in the list that is being read
+  bool status_seen_ready = false;
+
+  // The one write of this pod that may be under way.
+  bool write_under_way = false;
+  int write_failures = 0;
+  base::TimePoint write_again_at{};
+
+  // From Choose until the create was accepted. Holds secrets.
+  std::shared_ptr<const model::ResolvedPod> resolved;
+};
+
+class PodStore {
+ public:
+  PodEntry* find(const base::PodUid& uid) {
+    const auto it = entries_.find(uid);
+    return it == entries_.end() ? nullptr : &it->second;
+  }
+  const PodEntry* find(const base::PodUid& uid) const {
+    const auto it = entries_.find(uid);
+    return it == entries_.end() ? nullptr : &it->second;
+  }
+  PodEntry& insert(const base::PodUid& uid, PodEntry entry) {
+    return entries_.insert_or_assign(uid, std::move(entry)).first->second;
+  }
+  void erase(const base::PodUid& uid) { entries_.erase(uid); }
+
+  size_t size() const { return entries_.size(); }
+  auto begin() { return entries_.begin(); }
+  auto end() { return entries_.end(); }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+
+ private:
+  std::unordered_map<base::PodUid, PodEntry> entries_;
+};
+
+}  // namespace spillway::control

@@ -1,0 +1,150 @@
+// pod_controller, third part: what is written to the API server. The only writer of pod status.
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+#include "vk-provider/control/pod_controller.hpp"
+#include "vk-provider/core/pod_status.hpp"
+
+namespace spillway::control {
+namespace log = base::log;
+
+namespace {
+
+constexpr base::Duration kWriteDeadline = std::chrono::seconds(30);
+constexpr base::BackoffPolicy kWriteBackoff{std::chrono::milliseconds(500), std::chrono::seconds(15)};
+constexpr base::Duration kRejectedRetry = std::chrono::minutes(1);
+
+/// A status that the API server rejects must not keep a pod from being deleted.
+bool must_go_on(const PodEntry& entry) { return entry.record.deleting && entry.record.outcome.has_value(); }
+
+}  // namespace
+
+void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
+  if (entry.write_under_way) return;
+  const base::Now now = d_.timers->both();
+  if (now.steady < entry.write_again_at) return;
+  const model::PodRecord& r = entry.record;
+  const auto wanted = core::wanted_status(r, entry.profile->internal_ip, now);
+  if (!wanted) return;
+  bool needed = *wanted != r.observed.status;
+  if (!needed) {
+    const auto state = core::wanted_state(r);
+    const bool state_differs = state && (r.observed.state.kind != model::StateAnnotation::Kind::kRecord ||
+                                         r.observed.state.record != *state);
+    const auto* booting = std::get_if<model::Booting>(&r.stage);
+    const bool too_early = booting != nullptr && now.steady - booting->since < d_.policy.write_instance_after;
+    needed = (state_differs && !too_early) || core::wanted_addresses(r) != r.observed.addresses;
+  }
+  if (!needed) return;
+  entry.write_under_way = true;
+  writes_.push(Job{uid, core::action::WriteStatus{}});
+}
+
+async::Loop PodController::write(Job job) {
+  if (std::holds_alternative<core::action::WriteIntent>(job.action)) return write_intent(std::move(job.uid));
+  if (std::holds_alternative<core::action::DeletePod>(job.action)) return delete_pod(std::move(job.uid));
+  return write_status(std::move(job.uid));
+}
+
+async::Loop PodController::write_intent(base::PodUid uid) {
+  PodEntry* entry = store_.find(uid);
+  if (entry == nullptr) co_return;
+  entry->write_under_way = true;
+  const model::PodRecord& r = entry->record;
+  kube::PodStatusPatch patch;
+  patch.key = r.key();
+  patch.resource_version = r.observed.resource_version;
+  patch.status = core::starting_status(r, entry->profile->internal_ip, d_.timers->both());
+  patch.previous = r.observed.status;
+  patch.state = core::wanted_state(r);
+  patch.note_withheld_token = r.spec->service_account_token_withheld && !r.observed.withheld_note;
+  core::event::StatusWritten written;
+  written.status = patch.status;
+  written.state = patch.state;
+  written.addresses = r.observed.addresses;
+  auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  entry = store_.find(uid);
+  if (entry == nullptr) co_return;
+  entry->write_under_way = false;
+  metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
+  if (!version) {
+    log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", version.error()}});
+    co_return post(uid, core::event::IntentFailed{std::move(version.error())});
+  }
+  written.resource_version = std::move(*version);
+  post(uid, std::move(written));
+  post(uid, core::event::IntentWritten{});
+}
+
+async::Loop PodController::write_status(base::PodUid uid) {
+  PodEntry* entry = store_.find(uid);
+  if (entry == nullptr) co_return;
+  const model::PodRecord& r = entry->record;
+  const auto wanted = core::wanted_status(r, entry->profile->internal_ip, d_.timers->both());
+  if (!wanted) {
+    entry->write_under_way = false;
+    co_return;
+  }
+  kube::PodStatusPatch patch;
+  patch.key = r.key();
+  patch.status = *wanted;
+  patch.previous = r.observed.status;
+  const auto state = core::wanted_state(r);
+  if (state && (r.observed.state.kind != model::StateAnnotation::Kind::kRecord || r.observed.state.record != *state)) {
+    patch.state = state;
+  }
+  const std::string addresses = core::wanted_addresses(r);
+  if (addresses != r.observed.addresses) patch.addresses = addresses;
+
+  core::event::StatusWritten written;
+  written.status = *wanted;
+  written.state = patch.state;
+  written.addresses = addresses;
+  auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  entry = store_.find(uid);
+  if (entry == nullptr) co_return;
+  entry->write_under_way = false;
+  metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
+  if (version) {
+    entry->write_failures = 0;
+    note_published(*entry, *wanted);
+    written.resource_version = std::move(*version);
+    co_return post(uid, std::move(written));
+  }
+  const base::Error& error = version.error();
+  if (error.kind == base::ErrorKind::kNotFound) co_return pod_gone(uid);
+  log::warn("status not written", {{"pod", entry->record.key().to_string()}, {"error", error}});
+  if (error.kind == base::ErrorKind::kInvalid && must_go_on(*entry)) {
+    written.resource_version = entry->record.observed.resource_version;
+    co_return post(uid, std::move(written));
+  }
+  ++entry->write_failures;
+  base::Duration delay = base::backoff_delay(kWriteBackoff, entry->write_failures);
+  if (error.kind == base::ErrorKind::kInvalid) delay = kRejectedRetry;
+  if (error.retry_after) delay = std::max<base::Duration>(delay, *error.retry_after);
+  entry->write_again_at = d_.timers->now() + delay;
+  wakes_.add(uid, entry->write_again_at);
+  waker_->wake();
+}
+
+void PodController::note_published(PodEntry& entry, const model::PodStatus& status) {
+  const auto& before = entry.record.observed.status;
+  const bool running = status.phase == model::PodPhase::kRunning && before.phase != model::PodPhase::kRunning;
+  const auto is_ready = [](const model::PodStatus& s) {
+    return s.condition(model::ConditionType::kReady).status == model::PodCondition::Status::kTrue;
+  };
+  const bool ready = is_ready(status) && !is_ready(before) && !std::exchange(entry.status_seen_ready, true);
+  metrics_.published(entry, running, ready, d_.timers->now());
+}
+
+async::Loop PodController::delete_pod(base::PodUid uid) {
+  PodEntry* entry = store_.find(uid);
+  if (entry == nullptr) co_return;
+  auto done = co_await d_.client->delete_pod(entry->record.key(), d_.timers->now() + kWriteDeadline);
+  if (store_.find(uid) == nullptr) co_return;
+  if (done) co_return post(uid, core::event::PodDeleteAccepted{});
+  post(uid, core::event::PodDeleteFailed{std::move(done.error())});
+}
+
+}  // namespace spillway::control

@@ -1,0 +1,84 @@
+#include "vk-provider/control/provider_controller.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+
+namespace spillway::control {
+namespace log = base::log;
+
+namespace {
+constexpr base::Duration kListDeadline = std::chrono::seconds(20);
+constexpr base::Duration kAskedGap = std::chrono::milliseconds(100);
+constexpr base::BackoffPolicy kFirstOffers{std::chrono::seconds(1), std::chrono::seconds(30)};
+constexpr double kJitter = 0.1;
+}  // namespace
+
+ProviderController::ProviderController(provider::ThrottledProvider& provider, std::string tag_prefix,
+                                       core::OfferBook& offers, async::Timers& timers, base::Random& random,
+                                       base::Metrics& metrics, OnListing on_listing,
+                                       std::function<bool(const base::ProviderName&)> busy)
+    : provider_(provider),
+      tag_prefix_(std::move(tag_prefix)),
+      offers_(offers),
+      timers_(timers),
+      random_(random),
+      on_listing_(std::move(on_listing)),
+      busy_(std::move(busy)),
+      waiter_(timers.make_waiter()),
+      owned_(metrics.gauge("spillway_instances", "Instances that carry our tag, as the provider last listed them.",
+                           {{"provider", provider.info().name.str()}})),
+      offer_count_(metrics.gauge("spillway_offers", "Offers that can be bought now, as the provider last listed them.",
+                                 {{"provider", provider.info().name.str()}})) {}
+
+void ProviderController::ask() { waiter_->wake(); }
+
+async::Loop ProviderController::run_listings() {
+  const provider::ProviderInfo& info = provider_.info();
+  for (;;) {
+    const base::TimePoint began = timers_.now();
+    auto list = co_await provider_.list_owned(tag_prefix_, began + kListDeadline);
+    std::string problem;
+    if (!list) {
+      problem = list.error().message;
+    } else {
+      if (!list->complete) problem = list->incomplete_why;
+      owned_.set(static_cast<double>(list->instances.size()));
+      on_listing_(info.name, *list, began);
+    }
+    if (problem.empty() != problem_.empty()) {
+      if (problem.empty()) {
+        log::info("provider answers again", {{"provider", info.name}});
+      } else {
+        log::warn("provider cannot be listed; its pods keep their last status", {{"provider", info.name}, {"error", problem}});
+      }
+    }
+    problem_ = std::move(problem);
+    const bool hurry = problem_.empty() && busy_(info.name);
+    const base::Duration wait = random_.jittered(hurry ? info.list_busy_every : info.list_idle_every, kJitter);
+    const bool asked = !co_await waiter_->wait_until(timers_.now() + wait);
+    // Many may ask at once; one listing serves them all.
+    if (asked) co_await timers_.sleep_for(problem_.empty() ? kAskedGap : info.list_busy_every);
+  }
+}
+
+async::Loop ProviderController::run_offers() {
+  int failures = 0;
+  for (;;) {
+    auto offers = co_await provider_.list_offers(timers_.now() + kListDeadline);
+    base::Duration wait = provider_.info().offers_every;
+    if (offers) {
+      failures = 0;
+      const base::TimePoint now = timers_.now();
+      offer_count_.set(static_cast<double>(std::count_if(offers->begin(), offers->end(), [](const auto& o) { return o.available; })));
+      offers_.update(provider_.info().name, std::move(*offers), now);
+    } else {
+      if (failures++ == 0) log::warn("offers cannot be listed", {{"provider", provider_.info().name}, {"error", offers.error()}});
+      wait = std::min(wait, base::backoff_delay(kFirstOffers, failures));
+    }
+    co_await timers_.sleep_for(random_.jittered(wait, kJitter));
+  }
+}
+
+}  // namespace spillway::control

@@ -1,0 +1,174 @@
+#include "vk-provider/daemon/active.hpp"
+
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+#include "vk-provider/daemon/version.hpp"
+#include "vk-provider/net/digest.hpp"
+#include "vk-provider/provider/metered_provider.hpp"
+
+namespace spillway::daemon {
+namespace log = base::log;
+
+namespace {
+constexpr base::Duration kWaitForProviders = std::chrono::seconds(30);
+constexpr base::Duration kShowEvery = std::chrono::seconds(1);
+}  // namespace
+
+Active::Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease, const std::string& cluster_id)
+    : config_(config),
+      d_(deps),
+      lease_(lease),
+      cluster_id_(cluster_id),
+      client_(*deps.api),
+      events_(client_, *deps.timers, *deps.metrics, "spillway"),
+      group_(deps.executor) {}
+
+base::Result<void> Active::start() {
+  // 1. What can be bought from.
+  if (auto made = make_providers(); !made) return made;
+  // 2. Who decides and writes.
+  make_controllers(cluster_id_);
+  // 3. Listings of providers and pods run from now on; no create before both are known.
+  group_.spawn(events_.run());
+  group_.spawn(pods_->run());
+  group_.spawn(sweep_->run());
+  for (auto& provider : provider_controllers_) {
+    group_.spawn(provider->run_listings());
+    group_.spawn(provider->run_offers());
+  }
+  for (auto& reflector : reflectors_) group_.spawn(reflector->run());
+  // 4. Nodes come last: what the scheduler binds to them finds everything at work.
+  for (auto& node : nodes_) group_.spawn(node->run());
+  group_.spawn(watch_providers());
+  return {};
+}
+
+base::Result<void> Active::make_providers() {
+  provider::ProviderDeps deps;
+  deps.executor = d_.executor;
+  deps.timers = d_.timers;
+  deps.random = d_.random;
+  deps.http = d_.http;
+  for (const ProviderConfig& entry : config_.providers) {
+    auto made = d_.registry->at(entry.type).make(entry.name, *entry.config, deps);
+    if (!made) {
+      return base::fail(made.error().kind, "provider " + entry.name.str() + ": " + made.error().message);
+    }
+    auto metered = std::make_unique<provider::MeteredProvider>(std::move(*made), *d_.timers, *d_.metrics);
+    providers_.add(std::make_unique<provider::ThrottledProvider>(std::move(metered), provider::ThrottleConfig{}, *d_.timers,
+                                                                 *d_.metrics));
+  }
+  return {};
+}
+
+void Active::make_controllers(const std::string& cluster_id) {
+  const model::Ownership ownership(net::sha256(cluster_id + "/" + config_.installation.name));
+  control::PodDeps deps;
+  deps.executor = d_.executor;
+  deps.timers = d_.timers;
+  deps.random = d_.random;
+  deps.metrics = d_.metrics;
+  deps.client = &client_;
+  deps.events = &events_;
+  deps.providers = &providers_;
+  deps.offers = &offers_;
+  deps.ownership = ownership;
+  deps.nodes = config_.nodes;
+  deps.policy.start_deadline = config_.placement.start_deadline;
+  deps.policy.max_start_attempts = config_.placement.max_start_attempts;
+  deps.create_deadline = config_.placement.create_deadline;
+  deps.may_create_until = [this](base::Deadline deadline) { return lease_.covers(deadline); };
+  deps.old_creates_end = lease_.handed_over() ? lease_.acquired_at() : lease_.acquired_at() + config_.placement.create_deadline;
+  deps.ask_provider = [this](const base::ProviderName& name) {
+    for (auto& controller : provider_controllers_) {
+      if (controller->name() == name) controller->ask();
+    }
+  };
+  pods_ = std::make_unique<control::PodController>(std::move(deps));
+  sweep_ = std::make_unique<control::SweepController>(
+      ownership, config_.placement.orphan_grace, providers_, client_, *d_.timers, *d_.metrics,
+      [this](const base::PodUid& uid, int attempt) { return pods_->owns(uid, attempt); },
+      [this](const base::PodUid& uid) { return pods_->pods().find(uid) != nullptr; });
+  for (const auto& provider : providers_.all()) {
+    provider_controllers_.push_back(std::make_unique<control::ProviderController>(
+        *provider, ownership.prefix(), offers_, *d_.timers, *d_.random, *d_.metrics,
+        [this](const base::ProviderName& name, const provider::OwnedList& list, base::TimePoint began) {
+          pods_->on_listing(name, list, began);
+          if (pods_->synced() && pods_->recovered()) sweep_->on_listing(name, list);
+        },
+        [this](const base::ProviderName& name) { return pods_->busy(name); }));
+  }
+  for (const model::NodeProfile& profile : config_.nodes) {
+    nodes_.push_back(std::make_unique<control::NodeController>(node_profile(profile), *d_.api, *d_.lease_api, *d_.timers,
+                                                               *d_.random, *d_.metrics, &events_));
+    kube::ReflectorConfig pods;
+    pods.name = "pods";
+    pods.path = "/api/v1/pods";
+    pods.field_selector = "spec.nodeName=" + profile.name;
+    reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api, pods_->sink(profile.name), *d_.timers,
+                                                            *d_.random, *d_.metrics));
+  }
+}
+
+control::NodeProfile Active::node_profile(const model::NodeProfile& profile) const {
+  control::NodeProfile node;
+  node.name = profile.name;
+  node.labels = profile.labels;
+  node.annotations = profile.annotations;
+  node.capacity = profile.capacity;
+  node.provider_taint = profile.provider_taint;
+  node.internal_ip = profile.internal_ip;
+  node.installation = config_.installation.name;
+  node.version = std::string(kVersion);
+  return node;
+}
+
+async::Loop Active::watch_providers() {
+  const base::TimePoint patience_ends = d_.timers->now() + kWaitForProviders;
+  for (;;) {
+    show_providers();
+    if (!pods_->recovered() && d_.timers->now() >= patience_ends) pods_->stop_waiting_for_providers();
+    co_await d_.timers->sleep_for(kShowEvery);
+  }
+}
+
+void Active::show_providers() {
+  std::string problem;
+  for (const auto& controller : provider_controllers_) {
+    if (controller->reachable()) continue;
+    problem += (problem.empty() ? "" : "; ") + controller->name().str() + ": " + controller->problem();
+  }
+  if (problem.empty() == shown_problem_.empty()) return;
+  shown_problem_ = problem;
+  for (auto& node : nodes_) {
+    if (problem.empty()) {
+      node->set_providers_reachable(true, "ProvidersReachable", "all providers answer");
+    } else {
+      node->set_providers_reachable(false, "ProviderUnreachable", problem);
+    }
+  }
+}
+
+boost::asio::awaitable<void> Active::shut_down(base::Deadline deadline) {
+  co_await pods_->drain(deadline);
+  co_await drop();
+}
+
+boost::asio::awaitable<void> Active::drop() {
+  co_await group_.stop();
+  if (pods_) co_await pods_->stop();
+  for (const auto& provider : providers_.all()) co_await provider->stop();
+}
+
+std::vector<Check> Active::readiness() const {
+  std::vector<Check> checks;
+  checks.emplace_back("pods", pods_->synced() ? "" : "the pods were not listed completely yet");
+  checks.emplace_back("recovery", pods_->recovered() ? "" : "the providers were not asked yet what they hold");
+  for (const auto& node : nodes_) {
+    checks.emplace_back("node " + node->name(), node->registered() ? "" : node->problem().empty() ? "not registered yet" : node->problem());
+  }
+  return checks;
+}
+
+}  // namespace spillway::daemon
