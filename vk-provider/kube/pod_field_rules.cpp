@@ -209,7 +209,8 @@ constexpr FieldRule kRules[] = {
 
 /// The path one step up: `a.b[].c` -> `a.b[]` -> `a.b`. A dot inside brackets belongs to a key of a map.
 std::string_view parent_of(std::string_view path) {
-  if (path.ends_with(']')) return path.substr(0, path.rfind('['));
+  const size_t bracket = path.ends_with(']') ? path.rfind('[') : std::string_view::npos;
+  if (bracket != std::string_view::npos) return path.substr(0, bracket);
   const size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
