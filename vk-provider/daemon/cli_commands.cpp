@@ -1,0 +1,132 @@
+#include "vk-provider/daemon/cli_commands.hpp"
+
+#include <boost/version.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+#include "vk-provider/daemon/cli_session.hpp"
+#include "vk-provider/daemon/cli_status.hpp"
+#include "vk-provider/daemon/cli_sweep.hpp"
+#include "vk-provider/daemon/cluster_access.hpp"
+#include "vk-provider/daemon/run.hpp"
+#include "vk-provider/daemon/version.hpp"
+#include "vk-provider/kube/json_writer.hpp"
+#include "vk-provider/net/library_versions.hpp"
+
+namespace spillway::daemon {
+namespace {
+
+void print(std::FILE* stream, const std::string& text) { std::fwrite(text.data(), 1, text.size(), stream); }
+
+int bad_input(const std::string& message) {
+  print(stderr, "spillway: " + message + "\n");
+  return kExitBadInput;
+}
+
+/// Runs `work`, which fills `report`, with the configured cluster and providers.
+template <class Report, class MakeWork>
+int run_standalone(const CliOptions& options, const provider::Registry& registry, Report& report, MakeWork make_work) {
+  const auto config = load_or_print(options, registry);
+  if (!config) return kExitBadInput;
+  base::log::configure(base::log::Level::kWarn, base::log::Format::kText);
+  const auto access = find_cluster(options.kubeconfig, process_environment);
+  if (!access) return bad_input(access.error().message);
+  auto session = CliSession::open(*config, registry, *access);
+  if (!session) return bad_input(session.error().message);
+  (*session)->run(make_work(*config, (*session)->surroundings()));
+  if (!report.problem.empty()) print(stderr, "spillway: " + report.problem + "\n");
+  print(stdout, to_text(report, options.output));
+  return report.exit_code;
+}
+
+boost::asio::awaitable<void> sweep_into(Surroundings in, SweepOptions options, SweepReport* report) {
+  *report = co_await sweep(std::move(in), std::move(options));
+}
+
+boost::asio::awaitable<void> status_into(Surroundings in, StatusOptions options, StatusReport* report) {
+  *report = co_await gather_status(std::move(in), std::move(options));
+}
+
+std::string boost_version() {
+  std::string text = BOOST_LIB_VERSION;
+  for (char& c : text) c = c == '_' ? '.' : c;
+  return text;
+}
+
+}  // namespace
+
+std::optional<Config> load_or_print(const CliOptions& options, const provider::Registry& registry) {
+  ConfigSources sources;
+  sources.providers = &registry;
+  sources.environment = process_environment;
+  auto config = load_config(options.config_file, sources);
+  if (!config) {
+    for (const Fault& fault : config.error()) print(stderr, fault.to_string() + "\n");
+    return std::nullopt;
+  }
+  if (!options.node_name.empty()) {
+    const auto renamed = override_node_name(*config, options.node_name);
+    if (!renamed) {
+      bad_input(renamed.error().message);
+      return std::nullopt;
+    }
+  }
+  return std::move(*config);
+}
+
+int command_run(const CliOptions& options, const provider::Registry& registry) {
+  const auto config = load_or_print(options, registry);
+  if (!config) return kExitBadInput;
+  if (options.check_config) {
+    print(stderr, options.config_file + ": no faults\n");
+    return kExitDone;
+  }
+  base::log::configure(config->log.level, config->log.format);
+  auto access = find_cluster(options.kubeconfig, process_environment);
+  if (!access) return bad_input(access.error().message);
+  RunOptions run;
+  run.access = std::move(*access);
+  run.registry = &registry;
+  return run_daemon(*config, run);
+}
+
+int command_status(const CliOptions& options, const provider::Registry& registry) {
+  StatusReport report;
+  return run_standalone(options, registry, report, [&report](const Config& config, const Surroundings& in) {
+    StatusOptions wanted;
+    wanted.installation = config.installation;
+    for (const model::NodeProfile& node : config.nodes) wanted.nodes.push_back(node.name);
+    return status_into(in, std::move(wanted), &report);
+  });
+}
+
+int command_sweep(const CliOptions& options, const provider::Registry& registry) {
+  SweepReport report;
+  return run_standalone(options, registry, report, [&report, &options](const Config& config, const Surroundings& in) {
+    SweepOptions wanted;
+    wanted.installation = config.installation.name;
+    wanted.cluster_id = config.installation.cluster_id;
+    wanted.dry_run = options.dry_run;
+    return sweep_into(in, std::move(wanted), &report);
+  });
+}
+
+int command_version(const CliOptions& options, const std::string& git_commit) {
+  const std::vector<std::pair<std::string, std::string>> rows = {{"version", std::string(kVersion)},
+                                                                 {"commit", git_commit},
+                                                                 {"compiler", __VERSION__},
+                                                                 {"openssl", net::openssl_version()},
+                                                                 {"boost", boost_version()}};
+  if (options.output == Output::kJson) {
+    kube::JsonWriter w;
+    w.open_object();
+    for (const auto& [name, value] : rows) w.field(name, value);
+    print(stdout, w.close_object().text() + "\n");
+    return kExitDone;
+  }
+  for (const auto& [name, value] : rows) print(stdout, name + std::string(10 - name.size(), ' ') + value + "\n");
+  return kExitDone;
+}
+
+}  // namespace spillway::daemon

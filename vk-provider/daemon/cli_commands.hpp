@@ -1,0 +1,32 @@
+// The sub-commands of the program, from parsed arguments to exit code.
+//
+// Called by main, which parses; main's thread. Data to stdout, the rest to stderr.
+#pragma once
+
+#include <string>
+
+#include "vk-provider/daemon/cli_output.hpp"
+#include "vk-provider/daemon/config.hpp"
+#include "vk-provider/kube/credentials.hpp"
+
+namespace spillway::daemon {
+
+struct CliOptions {
+  CliOptions() = default;
+  std::string config_file;
+  std::string kubeconfig;  // empty: see cluster_access.hpp
+  std::string node_name;   // empty: as configured
+  bool check_config = false;
+  bool dry_run = false;
+  Output output = Output::kTable;
+};
+
+/// Loads the file and applies --node-name. Without a value the faults were printed.
+std::optional<Config> load_or_print(const CliOptions& options, const provider::Registry& registry);
+
+int command_run(const CliOptions& options, const provider::Registry& registry);
+int command_status(const CliOptions& options, const provider::Registry& registry);
+int command_sweep(const CliOptions& options, const provider::Registry& registry);
+int command_version(const CliOptions& options, const std::string& git_commit);
+
+}  // namespace spillway::daemon

@@ -1,0 +1,71 @@
+#include "vk-provider/daemon/cli_session.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <exception>
+#include <random>
+#include <utility>
+
+#include "vk-provider/daemon/version.hpp"
+#include "vk-provider/kube/client.hpp"
+#include "vk-provider/net/digest.hpp"
+
+namespace spillway::daemon {
+
+CliSession::CliSession(const kube::ClusterAccess& access)
+    : random_(std::random_device{}()),
+      http_(reactor_.executor(), reactor_.timers()),
+      credentials_(access, reactor_.timers()) {}
+
+base::Result<std::unique_ptr<CliSession>> CliSession::open(const Config& config, const provider::Registry& registry,
+                                                           const kube::ClusterAccess& access) {
+  std::unique_ptr<CliSession> session(new CliSession(access));
+  auto client = session->http_.make(access.endpoint);
+  if (!client) return base::fail(std::move(client.error()));
+  session->client_ = std::move(*client);
+  session->api_ = std::make_unique<kube::HttpKubeApi>(*session->client_, session->credentials_, access.path_prefix,
+                                                      "spillway/" + std::string(kVersion));
+  provider::ProviderDeps deps;
+  deps.executor = session->reactor_.executor();
+  deps.timers = &session->reactor_.timers();
+  deps.random = &session->random_;
+  deps.http = &session->http_;
+  for (const ProviderConfig& entry : config.providers) {
+    auto made = registry.at(entry.type).make(entry.name, *entry.config, deps);
+    if (!made) {
+      made.error().message = "provider " + entry.name.str() + ": " + made.error().message;
+      return base::fail(std::move(made.error()));
+    }
+    session->providers_.push_back(std::move(*made));
+  }
+  session->surroundings_.api = session->api_.get();
+  session->surroundings_.timers = &session->reactor_.timers();
+  for (const auto& made : session->providers_) session->surroundings_.providers.push_back(made.get());
+  return session;
+}
+
+void CliSession::run(boost::asio::awaitable<void> work) {
+  std::exception_ptr error;
+  boost::asio::co_spawn(reactor_.context(), then_stop(std::move(work)), [this, &error](const std::exception_ptr& e) {
+    error = e;
+    reactor_.stop();
+  });
+  reactor_.run();
+  if (error) std::rethrow_exception(error);
+}
+
+boost::asio::awaitable<void> CliSession::then_stop(boost::asio::awaitable<void> work) {
+  co_await std::move(work);
+  for (const auto& made : providers_) co_await made->stop();
+}
+
+model::Ownership make_ownership(const std::string& cluster_id, const std::string& installation) {
+  return model::Ownership(net::sha256(cluster_id + "/" + installation));
+}
+
+async::Task<std::string> find_cluster_id(std::string configured, kube::KubeApi& api, base::Deadline deadline) {
+  if (!configured.empty()) co_return configured;
+  kube::Client client(api);
+  co_return co_await client.get_cluster_uid(deadline);
+}
+
+}  // namespace spillway::daemon

@@ -1,0 +1,19 @@
+// `spillway run`: the reactor, the connections and the daemon of one process.
+#pragma once
+
+#include "vk-provider/daemon/config.hpp"
+#include "vk-provider/kube/credentials.hpp"
+#include "vk-provider/provider/registry.hpp"
+
+namespace spillway::daemon {
+
+struct RunOptions {
+  RunOptions() = default;
+  kube::ClusterAccess access;
+  const provider::Registry* registry = nullptr;
+};
+
+/// Runs until SIGTERM or SIGINT. The exit code: 0 done, 1 failed, 2 bad configuration.
+int run_daemon(const Config& config, const RunOptions& options);
+
+}  // namespace spillway::daemon

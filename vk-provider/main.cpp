@@ -1,0 +1,85 @@
+// The program: parses arguments and hands over to a sub-command.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "providers/builtin.hpp"
+#include "providers/fake/fake_cloud_command.hpp"
+#include "spillway_commit.hpp"
+#include "vk-provider/daemon/cli_commands.hpp"
+
+namespace {
+
+namespace daemon_ns = spillway::daemon;
+namespace fake = spillway::providers::fake;
+
+void add_output(CLI::App* command, daemon_ns::CliOptions& options) {
+  static const std::map<std::string, daemon_ns::Output> kWords = {{"table", daemon_ns::Output::kTable},
+                                                                  {"json", daemon_ns::Output::kJson}};
+  command->add_option("-o,--output", options.output, "table (default) or json")
+      ->transform(CLI::Transformer(kWords).description("table|json"))
+      ->type_name("");
+}
+
+void add_inputs(CLI::App* command, daemon_ns::CliOptions& options) {
+  command->add_option("--config", options.config_file, "the configuration; see config/example.yaml")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--kubeconfig", options.kubeconfig, "default: the cluster in which this runs, else $KUBECONFIG")
+      ->type_name("FILE");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Spillway: a virtual Kubernetes node for rented GPUs", "spillway");
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 refused.");
+  daemon_ns::CliOptions options;
+  fake::FakeCloudOptions cloud;
+
+  CLI::App* const run = app.add_subcommand("run", "the daemon: serves the configured nodes until SIGTERM");
+  add_inputs(run, options);
+  run->add_option("--node-name", options.node_name, "name of the node, if the configuration has one")
+      ->type_name("NAME");
+  run->add_flag("--check-config", options.check_config, "report the faults of the configuration, and end");
+
+  CLI::App* const status = app.add_subcommand("status", "nodes, lease, providers and pods as they are now");
+  add_inputs(status, options);
+  add_output(status, options);
+
+  CLI::App* const sweep = app.add_subcommand("sweep", "end instances of ours that no living pod owns");
+  add_inputs(sweep, options);
+  add_output(sweep, options);
+  sweep->add_flag("--dry-run", options.dry_run, "only report them");
+
+  CLI::App* const version = app.add_subcommand("version", "version, commit, compiler and libraries");
+  add_output(version, options);
+
+  CLI::App* const fake_cloud = app.add_subcommand("fake-cloud", "a cloud for trials, on a unix socket");
+  fake_cloud->add_option("--socket", cloud.socket, "where to listen")->required()->type_name("PATH");
+  fake_cloud->add_option("--seed", cloud.seed, "of all that is random; wins over the file")->type_name("N");
+  fake_cloud->add_option("--config", cloud.config_file, "JSON; default: a dozen offers")->type_name("FILE");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? daemon_ns::kExitDone : daemon_ns::kExitBadInput;
+  }
+  if (version->parsed()) return daemon_ns::command_version(options, spillway::kGitCommit);
+  if (fake_cloud->parsed()) return fake::run_fake_cloud(cloud);
+  const spillway::provider::Registry registry = spillway::providers::builtin_providers();
+  if (status->parsed()) return daemon_ns::command_status(options, registry);
+  if (sweep->parsed()) return daemon_ns::command_sweep(options, registry);
+  return daemon_ns::command_run(options, registry);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "spillway: %s\n", e.what());
+    return daemon_ns::kExitFailed;
+  }
+}
