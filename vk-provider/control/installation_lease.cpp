@@ -59,7 +59,13 @@ async::Task<void> InstallationLease::look(base::Deadline deadline) {
     lease_.name = name_;
   }
   known_ = true;
-  fsm_.observe(to_view(lease_), timers_.now());
+  core::LeaseView view = to_view(lease_);
+  const std::string hostname = view.holder.substr(0, view.holder.rfind('_'));
+  if (config_.is_proven_dead && config_.is_proven_dead(hostname)) {
+    base::log::info("the holder of the lease is dead; taking over", {{"lease", config_.ns + "/" + name_}, {"holder", view.holder}});
+    view.holder.clear();
+  }
+  fsm_.observe(view, timers_.now());
   co_return base::Result<void>();
 }
 

@@ -5,6 +5,7 @@
 // when keep() returns.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,9 @@ struct InstallationLeaseConfig {
   std::string installation;  // the Lease is called spillway-<installation>
   std::string hostname;      // the holder is <hostname>_<random>, another one for each process
   core::LeaseTimes times;
+  /// Says that the process behind a holder's <hostname> is certainly dead (base/process.hpp): then there is nothing to
+  /// wait out. May be empty.
+  std::function<bool(const std::string& hostname)> is_proven_dead;
 };
 
 class InstallationLease {

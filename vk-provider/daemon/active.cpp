@@ -13,6 +13,8 @@ namespace log = base::log;
 namespace {
 constexpr base::Duration kWaitForProviders = std::chrono::seconds(30);
 constexpr base::Duration kShowEvery = std::chrono::seconds(1);
+// A pod that is bound behind a dead connection is seen after this time (docs/adr/0005).
+constexpr base::Duration kPodsWatchTime = std::chrono::seconds(10);
 }  // namespace
 
 Active::Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease, const std::string& cluster_id)
@@ -106,6 +108,7 @@ void Active::make_controllers(const std::string& cluster_id) {
     pods.name = "pods";
     pods.path = "/api/v1/pods";
     pods.field_selector = "spec.nodeName=" + profile.name;
+    pods.watch_time = kPodsWatchTime;
     reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api, pods_->sink(profile.name), *d_.timers,
                                                             *d_.random, *d_.metrics));
   }

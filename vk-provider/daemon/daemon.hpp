@@ -4,6 +4,7 @@
 // stands by until the installation lease is its own; if the lease is lost it drops everything and stands by again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ struct DaemonDeps {
   kube::KubeApi* lease_api = nullptr;  // for Leases alone: a busy pool must not delay them
   const provider::Registry* registry = nullptr;
   net::HttpClientFactory* http = nullptr;
-  std::string holder;  // who we are in the installation's Lease; see control/installation_lease.hpp
+  std::string holder;  // who we are in the installation's Lease: base::this_process
+  std::function<bool(const std::string& holder)> is_proven_dead;  // base::is_proven_dead, or empty
 };
 
 /// One line of /healthz?verbose and /readyz?verbose.
