@@ -22,7 +22,7 @@ struct Section {
 
 class Reader {
  public:
-  Reader(std::string directory) : directory_(std::move(directory)) {}
+  explicit Reader(std::string directory) : directory_(std::move(directory)) {}
 
   void fault(const std::string& path, const std::string& what) { faults_.push_back(path + ": " + what); }
   const std::vector<std::string>& faults() const { return faults_; }

@@ -34,7 +34,7 @@ struct HttpRequest {
   std::string body;
   std::string content_type;                     // sent only with a body
   base::Secret bearer;                          // sent as Authorization: Bearer; never logged
-  std::size_t max_response = 16 * 1024 * 1024;  // bytes; a larger answer is kInvalid
+  std::size_t max_response = 16 * 1024 * 1024;  // bytes; a larger answer is kInvalid, to a write kUnknownOutcome
 };
 
 struct HttpResponse {

@@ -1,5 +1,9 @@
 #include "vk-provider/net/http_client.hpp"
 
+#include <sys/un.h>
+
+#include <algorithm>
+
 #include <boost/beast/http/string_body.hpp>
 
 #include "vk-provider/net/connection_pool.hpp"
@@ -26,7 +30,7 @@ class BeastHttpClient final : public HttpClient {
   BeastHttpClient(const asio::any_io_executor& executor, async::Timers& timers, Endpoint endpoint,
                   std::unique_ptr<TlsContext> tls)
       : host_(host_header(endpoint)),
-        pool_(std::make_shared<ConnectionPool>(executor, timers, endpoint.max_connections)),
+        pool_(std::make_shared<ConnectionPool>(executor, timers, std::max<size_t>(1, endpoint.max_connections))),
         dialer_(executor, timers, std::move(endpoint), std::move(tls)) {}
 
   async::Task<HttpResponse> send(HttpRequest request, base::Deadline deadline) override;
@@ -135,6 +139,16 @@ async::Task<HttpStream> BeastHttpClient::open(HttpRequest request, base::Deadlin
 }  // namespace
 
 base::Result<std::unique_ptr<HttpClient>> BeastHttpClientFactory::make(Endpoint endpoint) {
+  if (endpoint.scheme == Endpoint::Scheme::kUnix) {
+    constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+    if (endpoint.unix_path.empty() || endpoint.unix_path.size() > kLongest) {
+      return base::fail(ErrorKind::kInvalid, "the path of a Unix socket has from 1 to " + std::to_string(kLongest) +
+                                                 " bytes; \"" + endpoint.unix_path + "\" has " +
+                                                 std::to_string(endpoint.unix_path.size()));
+    }
+  } else if (endpoint.host.empty()) {
+    return base::fail(ErrorKind::kInvalid, "an endpoint needs a host");
+  }
   std::unique_ptr<TlsContext> tls;
   if (endpoint.scheme == Endpoint::Scheme::kHttps) {
     base::Result<std::unique_ptr<TlsContext>> made = make_client_tls(endpoint);

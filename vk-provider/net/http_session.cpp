@@ -123,20 +123,22 @@ asio::awaitable<void> HttpSession::linger() {
 asio::awaitable<bool> HttpSession::write_response(const HttpServerResponse& response, bool keep_alive,
                                                   bool without_body) {
   std::string& out = lease_->output();
+  // RFC 9110: these have no body, whatever the handler put there.
+  const bool bodiless = response.status == 204 || response.status == 304;
   out.clear();
   const std::string_view reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)));
   out.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ").append(reason).append("\r\n");
-  if (!response.body.empty()) append_header(out, "Content-Type", response.content_type);
+  if (!response.body.empty() && !bodiless) append_header(out, "Content-Type", response.content_type);
   for (const auto& [name, value] : response.headers) {
     // A value that would end its line came from outside: better no header than a forged one.
     if (is_header_text(value)) append_header(out, name, value);
   }
-  if (response.status != 204 && response.status != 304) {
+  if (!bodiless) {
     append_header(out, "Content-Length", std::to_string(response.body.size()));
   }
   if (!keep_alive) append_header(out, "Connection", "close");
   out += "\r\n";
-  if (!without_body) out += response.body;
+  if (!without_body && !bodiless) out += response.body;
   co_return co_await write_output();
 }
 

@@ -231,6 +231,18 @@ TEST_CASE_METHOD(ClientFixture, "who cannot be reached is unavailable, for write
   CHECK_THAT(local.error().message, Catch::Contains("/nonexistent/engine.sock"));
 }
 
+TEST_CASE_METHOD(ClientFixture, "an endpoint that can never be reached is refused when the client is made") {
+  net::BeastHttpClientFactory factory(r.ctx.get_executor(), r.timers);
+  net::Endpoint endpoint;
+  CHECK(factory.make(endpoint).error().kind == ErrorKind::kInvalid);
+  endpoint.scheme = net::Endpoint::Scheme::kUnix;
+  CHECK(factory.make(endpoint).error().kind == ErrorKind::kInvalid);
+  endpoint.unix_path = "/" + std::string(107, 'x');
+  CHECK_THAT(factory.make(endpoint).error().message, Catch::Contains("107 bytes"));
+  endpoint.unix_path.pop_back();
+  CHECK(factory.make(endpoint));
+}
+
 TEST_CASE_METHOD(ClientFixture, "names are resolved") {
   ScriptedPeer peer(r, {{take_request(), send_bytes(kOk)}});
   net::Endpoint endpoint = peer.endpoint();

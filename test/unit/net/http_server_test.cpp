@@ -28,13 +28,15 @@ namespace {
 
 struct Seen {
   std::vector<net::HttpServerRequest> requests;
+  int status = 200;
   async::Waiter* hold = nullptr;  // set: the handler waits for it
 };
 
 asio::awaitable<net::HttpServerResponse> note(Seen* seen, net::HttpServerRequest request) {
   seen->requests.push_back(request);
   if (seen->hold != nullptr) co_await seen->hold->wait();
-  net::HttpServerResponse response(200, "text/plain", request.method + " " + request.target + " " + request.body);
+  net::HttpServerResponse response(seen->status, "text/plain",
+                                   request.method + " " + request.target + " " + request.body);
   response.headers.emplace_back("X-One", "1");
   response.headers.emplace_back("X-Forged", "a\r\nX-Two: 2");
   co_return response;
@@ -122,6 +124,15 @@ TEST_CASE_METHOD(ServerFixture, "a request is handed over whole, and its answer 
   CHECK(seen.requests[0].header("content-length") == "4");
   CHECK(send(Method::kGet)->body == "GET /a/b?c=d ");
   CHECK(send(Method::kHead)->body.empty());
+  CHECK(server->connections() == 1);
+}
+
+TEST_CASE_METHOD(ServerFixture, "an answer that may have no body has none") {
+  REQUIRE(start());
+  seen.status = 204;
+  CHECK(send(Method::kGet)->status == 204);
+  seen.status = 200;
+  CHECK(send(Method::kGet)->body == "GET /a/b?c=d ");
   CHECK(server->connections() == 1);
 }
 

@@ -64,7 +64,7 @@ TEST_CASE_METHOD(StreamFixture, "bodies of every framing end with an empty piece
   const std::string sized = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + body;
   const std::string open_end = "HTTP/1.1 200 OK\r\n\r\n" + body;
   const std::string chunks = kChunked + "186a0\r\n" + body + "\r\n0\r\n\r\n";
-  const std::string text = GENERATE_COPY(sized, open_end, chunks);
+  const std::string text = GENERATE_COPY(as<std::string>{}, sized, open_end, chunks);
   ScriptedPeer peer(r, {{take_request(), send_bytes(text)}});
   auto stream = open(peer);
   REQUIRE(stream);
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(StreamFixture, "a chunked body may come byte by byte") {
 }
 
 TEST_CASE_METHOD(StreamFixture, "a stream that is cut is an error, not an end") {
-  const std::string cut = GENERATE_COPY(kChunked + "5\r\nhe", kChunked + "2\r\nhe\r\n",
+  const std::string cut = GENERATE_COPY(as<std::string>{}, kChunked + "5\r\nhe", kChunked + "2\r\nhe\r\n",
                                         std::string("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"));
   ScriptedPeer peer(r, {{take_request(), send_bytes(cut)}});
   auto stream = open(peer);
