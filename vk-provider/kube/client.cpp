@@ -71,7 +71,15 @@ base::Error with_uid_conflict(base::Error error) {
 
 base::Result<std::map<std::string, std::string>> decode_data(std::string_view body, bool base64) {
   std::map<std::string, std::string> out;
-  JsonObject members(json_member(body, "data"));
+  std::string_view data;
+  JsonObject object(body);
+  while (object.next()) {
+    if (object.key() == "data") data = object.value();
+  }
+  if (object.failed() || !json_is_object(body)) {
+    return base::fail(ErrorKind::kInvalid, "the API server's answer is no object, or broke off");
+  }
+  JsonObject members(data);
   while (members.next()) {
     auto key = json_unescape(members.key());
     auto value = json_string(members.value());

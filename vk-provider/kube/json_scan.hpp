@@ -75,7 +75,8 @@ std::optional<std::int64_t> json_int(std::string_view value);
 /// Resolves the escapes of what stands between the quotes of a string or key.
 std::optional<std::string> json_unescape(std::string_view raw);
 
-/// The value of the first member with this key; empty if there is none.
+/// The value of the first member with this key; empty if there is none, or if the text breaks off before it: not for
+/// texts of which it matters that they are whole.
 std::string_view json_member(std::string_view object, std::string_view key);
 
 }  // namespace spillway::kube

@@ -1,227 +1,251 @@
 #include "vk-provider/kube/reflector.hpp"
 
-#include <optional>
-#include <utility>
-
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 #include "vk-provider/base/log.hpp"
-#include "vk-provider/kube/http_kube_api.hpp"
 #include "vk-provider/kube/json_scan.hpp"
+#include "vk-provider/kube/list_page.hpp"
 #include "vk-provider/kube/reflector_fsm.hpp"
+#include "vk-provider/kube/watch_event.hpp"
 #include "vk-provider/net/line_splitter.hpp"
 #include "vk-provider/net/url.hpp"
 
 namespace spillway::kube {
-namespace log = base::log;
-
 namespace {
 
-constexpr base::Duration kOpenDeadline = std::chrono::seconds(30);
+namespace asio = boost::asio;
+namespace log = base::log;
+
+constexpr base::Duration kOpenDeadline = std::chrono::seconds(10);
 constexpr base::Duration kPageDeadline = std::chrono::seconds(60);
-constexpr base::Duration kSilentAfter = std::chrono::seconds(2);  // beyond the watch's own time
-constexpr base::Duration kShortestWatch = std::chrono::minutes(5);
-constexpr std::size_t kMaxLine = 8 * 1024 * 1024;
+// The server sends a bookmark each minute; through an initial list something comes all the time.
+constexpr base::Duration kLongestSilence = std::chrono::seconds(90);
+constexpr base::Duration kLongestListSilence = std::chrono::seconds(30);
+// How much longer than asked for a watch may last before it counts as dead.
+constexpr base::Duration kOvertime = std::chrono::seconds(2);
+// How long ago the last watch may have ended for what is known to count as current.
+constexpr base::Duration kAMoment = std::chrono::seconds(10);
+// An object is at most 1.5 MiB (etcd's limit) unless the server was told otherwise.
+constexpr size_t kMaxLine = 8 * 1024 * 1024;
 constexpr int kYieldEvery = 50;
-constexpr double kPauseJitter = 0.3;
 
-std::string_view metadata_version(std::string_view object) { return json_member(json_member(object, "metadata"), "resourceVersion"); }
-
-/// A Status object in the stream means what it would mean as an answer.
-base::Error error_of_event(std::string_view status) {
-  net::HttpResponse response;
-  response.status = static_cast<int>(json_int(json_member(status, "code")).value_or(500));
-  response.body = status;
-  return error_of(net::Method::kGet, response);
-}
-
-bool ends_initial_events(std::string_view object) {
-  const std::string_view annotations = json_member(json_member(object, "metadata"), "annotations");
-  return json_string_or_empty(json_member(annotations, "k8s.io/initial-events-end")) == "true";
-}
+constexpr const char* kRestartsHelp = "Watches that ended and lists that failed, by reason.";
 
 }  // namespace
 
 struct Reflector::State {
   State(ReflectorConfig c, KubeApi& a, ReflectorSink& s, async::Timers& t, base::Random& r, base::Metrics& m)
-      : config(std::move(c)), api(a), sink(s), timers(t), random(r), metrics(m),
-        lists(m.counter("spillway_lists_total", "Complete lists of a collection.", {{"resource", config.name}})) {}
+      : config(std::move(c)),
+        api(a),
+        sink(s),
+        timers(t),
+        metrics(m),
+        lists(m.counter("spillway_lists_total", "Complete lists of a collection.", {{"resource", config.name}})),
+        last_event(m.gauge("spillway_watch_last_event_timestamp_seconds",
+                           "When the last event or bookmark came through the watch.", {{"resource", config.name}})),
+        fsm(r, std::chrono::duration_cast<std::chrono::seconds>(config.watch_time)) {}
 
-  std::string target(const std::string& query, base::Duration watch_time) const;
-  base::Duration next_watch_time();
-  boost::asio::awaitable<void> read_page();
-  boost::asio::awaitable<void> read_stream(bool list);
-  /// One line of a stream. An error ends the stream.
-  base::Result<void> take_line(std::string_view line);
-  boost::asio::awaitable<void> breathe();
-  boost::asio::awaitable<void> pause_for(base::Duration d, const std::string& reason);
-  void complaint(const base::Error& error);
+  async::Loop list_page(ReflectorFsm::ListPage step);
+  async::Loop watch(ReflectorFsm::OpenWatch step);
+  asio::awaitable<WatchEnd> consume(async::ByteStream& stream, bool initial, base::TimePoint until);
+  std::optional<WatchEnd> take(std::string_view line, bool& listing);
+  async::Loop breathe();
+
+  std::string query(std::string parameters) const;
+  void list_ended();
+  void count_restart(std::string_view reason);
+  void note_failure(std::string_view what, const base::Error& error);
 
   ReflectorConfig config;
   KubeApi& api;
   ReflectorSink& sink;
   async::Timers& timers;
-  base::Random& random;
   base::Metrics& metrics;
   base::Counter& lists;
+  base::Gauge& last_event;
   ReflectorFsm fsm;
-  bool synced = false;
-  bool complained = false;
-  int since_yield = 0;
+  bool ever_listed = false;
+  bool watching = false;
+  base::TimePoint last_watched;
+  int since_breath = 0;
 };
 
-Reflector::Reflector(ReflectorConfig config, KubeApi& api, ReflectorSink& sink, async::Timers& timers, base::Random& random,
-                     base::Metrics& metrics)
+std::string Reflector::State::query(std::string parameters) const {
+  if (!config.field_selector.empty()) parameters += "&fieldSelector=" + net::encode_query_value(config.field_selector);
+  return config.path + "?" + std::move(parameters);
+}
+
+/// A long list must not keep the reactor from everything else.
+async::Loop Reflector::State::breathe() {
+  if (++since_breath < kYieldEvery) co_return;
+  since_breath = 0;
+  co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+}
+
+void Reflector::State::list_ended() {
+  ever_listed = true;
+  last_watched = timers.now();
+  lists.add();
+  sink.on_list_end();
+}
+
+void Reflector::State::count_restart(std::string_view reason) {
+  metrics
+      .counter("spillway_watch_restarts_total", kRestartsHelp,
+               {{"resource", config.name}, {"reason", std::string(reason)}})
+      .add();
+}
+
+/// The first failure of a series is for people, the others are for those who look closely.
+void Reflector::State::note_failure(std::string_view what, const base::Error& error) {
+  count_restart(to_string(error.kind));
+  const auto level = fsm.failures() == 0 ? log::Level::kWarn : log::Level::kDebug;
+  if (log::enabled(level)) log::write(level, what, {{"resource", config.name}, {"error", error}});
+}
+
+async::Loop Reflector::State::list_page(ReflectorFsm::ListPage step) {
+  const bool first = step.continue_token.empty();
+  KubeRequest request;
+  request.target = query("limit=" + std::to_string(step.limit) +
+                         (first ? std::string() : "&continue=" + net::encode_query_value(step.continue_token)));
+  auto page = co_await api.send(std::move(request), timers.now() + kPageDeadline);
+  if (!page) {
+    note_failure("listing failed", page.error());
+    fsm.page_failed(page.error());
+    co_return;
+  }
+  const std::optional<ListPage> list = parse_list_page(page->body);
+  bool whole = list.has_value();
+  if (list) {
+    if (first) sink.on_list_begin();
+    JsonArray items(list->items);
+    while (items.next()) {
+      sink.on_object(items.value());
+      co_await breathe();
+    }
+    whole = !items.failed();
+  }
+  if (!whole) {
+    const base::Error broken(base::ErrorKind::kUnavailable, "the API server's answer is no list, or broke off");
+    note_failure("listing failed", broken);
+    fsm.page_failed(broken);
+    co_return;
+  }
+  if (list->continue_token.empty()) list_ended();
+  fsm.page_read(list->continue_token, list->resource_version);
+}
+
+async::Loop Reflector::State::watch(ReflectorFsm::OpenWatch step) {
+  std::string parameters = "watch=true&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(step.timeout.count());
+  if (step.initial) {
+    parameters += "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  } else {
+    parameters += "&resourceVersion=" + net::encode_query_value(step.resource_version);
+  }
+  KubeRequest request;
+  request.target = query(std::move(parameters));
+  auto stream = co_await api.watch(std::move(request), timers.now() + kOpenDeadline);
+  if (!stream) {
+    note_failure("watching failed", stream.error());
+    fsm.watch_refused(stream.error());
+    co_return;
+  }
+  const base::TimePoint opened = timers.now();
+  if (step.initial) sink.on_list_begin();
+  watching = !step.initial;
+  const WatchEnd end = co_await consume(**stream, step.initial, opened + step.timeout + kOvertime);
+  if (watching) last_watched = timers.now();
+  watching = false;
+  count_restart(to_string(end));
+  fsm.watch_ended(end, timers.now() - opened);
+}
+
+/// Reads until the watch ends. `until` is when the server should have ended it.
+asio::awaitable<WatchEnd> Reflector::State::consume(async::ByteStream& stream, bool initial, base::TimePoint until) {
+  net::LineSplitter lines(kMaxLine);
+  bool listing = initial;
+  for (;;) {
+    const base::TimePoint now = timers.now();
+    if (now >= until) co_return WatchEnd::kSilent;
+    auto chunk = co_await stream.read(std::min(until, now + (listing ? kLongestListSilence : kLongestSilence)));
+    if (!chunk) {
+      co_return chunk.error().kind == base::ErrorKind::kDeadline ? WatchEnd::kSilent : WatchEnd::kBroken;
+    }
+    if (chunk->empty()) co_return WatchEnd::kClosed;
+    const bool fits = lines.feed(*chunk).has_value();
+    while (const auto line = lines.next()) {
+      const bool was_listing = listing;
+      const std::optional<WatchEnd> end = take(*line, listing);
+      if (end) co_return *end;
+      // What was asked for was a list without haste; what goes on from here is a watch like any other.
+      if (was_listing && !listing && config.watch_time > base::Duration::zero()) {
+        until = std::min(until, timers.now() + config.watch_time + kOvertime);
+      }
+      co_await breathe();
+    }
+    if (!fits) co_return WatchEnd::kTooLong;
+  }
+}
+
+/// Hands one line to the sink; the reason if it ends the watch. Clears `listing` when the initial list is complete.
+std::optional<WatchEnd> Reflector::State::take(std::string_view line, bool& listing) {
+  using Type = WatchEvent::Type;
+  if (line.empty()) return std::nullopt;
+  auto event = parse_watch_line(line);
+  if (!event) {
+    log::warn("a line of the watch is no event", {{"resource", config.name}, {"bytes", line.size()}});
+    return WatchEnd::kUnreadable;
+  }
+  last_event.set(std::chrono::duration<double>(timers.wall().time_since_epoch()).count());
+  switch (event->type) {
+    case Type::kError:
+      if (event->code == 410) return WatchEnd::kGone;
+      log::warn("the API server ended the watch",
+                {{"resource", config.name}, {"code", event->code}, {"message", event->message}});
+      return WatchEnd::kError;
+    case Type::kBookmark:
+      if (fsm.bookmark_seen(std::move(event->resource_version), event->ends_initial_list)) {
+        listing = false;
+        watching = true;
+        list_ended();
+      }
+      return std::nullopt;
+    case Type::kDeleted: sink.on_deleted(event->object); break;
+    case Type::kAdded:
+    case Type::kModified: sink.on_object(event->object); break;
+  }
+  fsm.object_seen(std::move(event->resource_version));
+  return std::nullopt;
+}
+
+Reflector::Reflector(ReflectorConfig config, KubeApi& api, ReflectorSink& sink, async::Timers& timers,
+                     base::Random& random, base::Metrics& metrics)
     : state_(std::make_unique<State>(std::move(config), api, sink, timers, random, metrics)) {}
 
 Reflector::~Reflector() = default;
 
-bool Reflector::synced() const { return state_->synced; }
-
 async::Loop Reflector::run() {
+  State& state = *state_;
   for (;;) {
-    switch (state_->fsm.ask()) {
-      case ReflectorFsm::Ask::kPage: co_await state_->read_page(); break;
-      case ReflectorFsm::Ask::kStreamedList: co_await state_->read_stream(true); break;
-      case ReflectorFsm::Ask::kWatch: co_await state_->read_stream(false); break;
-    }
-  }
-}
-
-std::string Reflector::State::target(const std::string& query, base::Duration watch_time) const {
-  std::string text = config.path + "?" + query;
-  if (!config.field_selector.empty()) text += "&fieldSelector=" + net::encode_query_value(config.field_selector);
-  if (watch_time > base::Duration::zero()) {
-    text += "&timeoutSeconds=" + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(watch_time).count());
-  }
-  return text;
-}
-
-base::Duration Reflector::State::next_watch_time() {
-  if (config.watch_time > base::Duration::zero()) return config.watch_time;
-  return kShortestWatch + std::chrono::duration_cast<base::Duration>(random.unit() * kShortestWatch);
-}
-
-boost::asio::awaitable<void> Reflector::State::read_page() {
-  KubeRequest request;
-  request.target = target(fsm.query(), base::Duration::zero());
-  auto page = co_await api.send(std::move(request), timers.now() + kPageDeadline);
-  if (!page) {
-    complaint(page.error());
-    co_return co_await pause_for(fsm.failed(page.error()), "list_failed");
-  }
-  if (fsm.list_is_new()) sink.on_list_begin();
-  JsonArray items(json_member(page->body, "items"));
-  while (items.next()) {
-    sink.on_object(items.value());
-    co_await breathe();
-  }
-  if (items.failed()) {
-    const base::Error cut(base::ErrorKind::kUnavailable, "a page of the list was cut");
-    co_return co_await pause_for(fsm.failed(cut), "list_failed");
-  }
-  const std::string_view metadata = json_member(page->body, "metadata");
-  fsm.page(json_string_or_empty(json_member(metadata, "resourceVersion")),
-           json_string_or_empty(json_member(metadata, "continue")));
-  if (fsm.listing()) co_return;
-  lists.add();
-  synced = true;
-  sink.on_list_end();
-}
-
-boost::asio::awaitable<void> Reflector::State::read_stream(bool list) {
-  const base::Duration watch_time = next_watch_time();
-  KubeRequest request;
-  request.target = target(fsm.query(), watch_time);
-  auto stream = co_await api.watch(std::move(request), timers.now() + kOpenDeadline);
-  if (!stream) {
-    complaint(stream.error());
-    co_return co_await pause_for(fsm.failed(stream.error()), "refused");
-  }
-  complained = false;
-  synced = !list;
-  if (list) sink.on_list_begin();
-  net::LineSplitter lines(kMaxLine);
-  for (;;) {
-    auto bytes = co_await (*stream)->read(timers.now() + watch_time + kSilentAfter);
-    if (!bytes) {
-      const bool silent = bytes.error().kind == base::ErrorKind::kDeadline;
-      synced = false;
-      co_return co_await pause_for(fsm.ended(silent ? ReflectorFsm::End::kSilent : ReflectorFsm::End::kTorn), silent ? "silent" : "cut");
-    }
-    if (bytes->empty()) {
-      const bool torn = !lines.rest().empty();
-      co_return co_await pause_for(fsm.ended(torn ? ReflectorFsm::End::kTorn : ReflectorFsm::End::kClean), torn ? "cut" : "ended");
-    }
-    if (auto fed = lines.feed(*bytes); !fed) {
-      log::error("a watch line is too long; listing again", {{"resource", config.name}, {"error", fed.error()}});
-      co_return co_await pause_for(fsm.ended(ReflectorFsm::End::kTooLong), "too_long");
-    }
-    while (const auto line = lines.next()) {
-      if (auto taken = take_line(*line); !taken) {
-        synced = false;
-        if (taken.error().kind == base::ErrorKind::kInternal) {
-          co_return co_await pause_for(fsm.ended(ReflectorFsm::End::kTorn), "torn");
-        }
-        if (taken.error().kind != base::ErrorKind::kGone) complaint(taken.error());
-        co_return co_await pause_for(fsm.failed(taken.error()), std::string(to_string(taken.error().kind)));
-      }
-      co_await breathe();
-    }
-  }
-}
-
-base::Result<void> Reflector::State::take_line(std::string_view line) {
-  std::string type;
-  std::string_view object;
-  JsonObject members(line);
-  while (members.next()) {
-    if (members.key() == "type") type = json_string_or_empty(members.value());
-    if (members.key() == "object") object = members.value();
-  }
-  if (members.failed() || type.empty() || !json_is_object(object)) {
-    return base::fail(base::ErrorKind::kInternal, "a line of the watch is no event");
-  }
-  if (type == "ERROR") return base::fail(error_of_event(object));
-  const std::string version = json_string_or_empty(metadata_version(object));
-  if (type == "BOOKMARK") {
-    if (fsm.listing() && ends_initial_events(object)) {
-      fsm.initial_events_end(version);
-      lists.add();
-      synced = true;
-      sink.on_list_end();
+    ReflectorFsm::Step step = state.fsm.next();
+    if (const auto* wait = std::get_if<ReflectorFsm::Wait>(&step)) {
+      co_await state.timers.sleep_for(wait->how_long);
+    } else if (auto* page = std::get_if<ReflectorFsm::ListPage>(&step)) {
+      co_await state.list_page(std::move(*page));
     } else {
-      fsm.seen(version);
+      co_await state.watch(std::move(std::get<ReflectorFsm::OpenWatch>(step)));
     }
-    return {};
   }
-  if (type == "DELETED") {
-    sink.on_deleted(object);
-  } else {
-    sink.on_object(object);
-  }
-  fsm.seen(version);
-  return {};
 }
 
-/// Lets others run: a long list must not stop the lease.
-boost::asio::awaitable<void> Reflector::State::breathe() {
-  if (++since_yield < kYieldEvery) co_return;
-  since_yield = 0;
-  co_await boost::asio::post(co_await boost::asio::this_coro::executor, boost::asio::use_awaitable);
-}
-
-boost::asio::awaitable<void> Reflector::State::pause_for(base::Duration d, const std::string& reason) {
-  metrics.counter("spillway_watch_restarts_total", "Watches and lists that ended, by reason.", {{"resource", config.name}, {"reason", reason}})
-      .add();
-  if (d > base::Duration::zero()) co_await timers.sleep_for(random.jittered(d, kPauseJitter));
-}
-
-void Reflector::State::complaint(const base::Error& error) {
-  if (std::exchange(complained, true)) return;
-  log::warn("the API server cannot be watched; trying again", {{"resource", config.name}, {"error", error}});
+bool Reflector::synced() const {
+  const State& state = *state_;
+  if (!state.ever_listed) return false;
+  return state.watching || state.timers.now() - state.last_watched <= kAMoment;
 }
 
 }  // namespace spillway::kube

@@ -10,7 +10,7 @@ namespace {
 
 using base::ErrorKind;
 
-constexpr base::BackoffPolicy kBackoff{std::chrono::milliseconds(200), std::chrono::seconds(10)};
+constexpr base::BackoffPolicy kBackoff{std::chrono::milliseconds(200), std::chrono::seconds(5)};
 constexpr double kJitter = 0.3;
 constexpr int kPageLimit = 250;
 constexpr int kLeastPageLimit = 25;
@@ -31,8 +31,7 @@ bool is_version_unknown(const base::Error& error) {
 std::string_view to_string(WatchEnd end) {
   switch (end) {
     case WatchEnd::kClosed: return "closed";
-    case WatchEnd::kIdle: return "idle";
-    case WatchEnd::kNudged: return "nudged";
+    case WatchEnd::kSilent: return "silent";
     case WatchEnd::kBroken: return "broken";
     case WatchEnd::kTooLong: return "too_long";
     case WatchEnd::kUnreadable: return "unreadable";
@@ -42,7 +41,8 @@ std::string_view to_string(WatchEnd end) {
   return "error";
 }
 
-ReflectorFsm::ReflectorFsm(base::Random& random) : random_(random), page_limit_(kPageLimit) {}
+ReflectorFsm::ReflectorFsm(base::Random& random, std::chrono::seconds watch_time)
+    : random_(random), watch_time_(watch_time), page_limit_(kPageLimit) {}
 
 ReflectorFsm::Step ReflectorFsm::next() {
   if (wait_) return *std::exchange(wait_, std::nullopt);
@@ -56,7 +56,11 @@ ReflectorFsm::Step ReflectorFsm::next() {
   OpenWatch watch;
   watch.initial = initial_open_ = phase_ == Phase::kList;
   if (!watch.initial) watch.resource_version = resource_version_;
-  watch.timeout = kShortestWatch + std::chrono::seconds(random_.next() % static_cast<unsigned>(kWatchSpread.count()));
+  // An initial list takes what it takes, however short the watches are that follow.
+  watch.timeout = watch_time_;
+  if (watch.initial || watch_time_ == std::chrono::seconds::zero()) {
+    watch.timeout = kShortestWatch + std::chrono::seconds(random_.next() % static_cast<unsigned>(kWatchSpread.count()));
+  }
   progress_ = false;
   return watch;
 }
@@ -118,15 +122,12 @@ void ReflectorFsm::watch_ended(WatchEnd end, base::Duration lived) {
   if (initial_open_) return initial_list_broke(nullptr);
   if (lived >= kSound) failures_ = 0;
   switch (end) {
-    case WatchEnd::kIdle:
-    case WatchEnd::kNudged: return;
+    case WatchEnd::kSilent: return;
     case WatchEnd::kClosed:
       if (!progress_ && lived < kHasty) back_off();
       return;
     case WatchEnd::kBroken: return back_off();
-    case WatchEnd::kTooLong:
-      list_again();
-      return back_off();
+    case WatchEnd::kTooLong: list_again(); return back_off();
     case WatchEnd::kGone:
       list_again();
       if (failures_++ > 0) back_off();
@@ -165,7 +166,6 @@ void ReflectorFsm::back_off(const base::Error* error) {
   wait.how_long = random_.jittered(base::backoff_delay(kBackoff, failures_), kJitter);
   if (error != nullptr && error->retry_after) {
     wait.how_long = std::max<base::Duration>(wait.how_long, *error->retry_after);
-    wait.asked_for = true;
   }
   wait_ = wait;
 }

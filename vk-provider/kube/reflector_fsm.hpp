@@ -22,8 +22,7 @@ namespace spillway::kube {
 /// How an open watch came to its end.
 enum class WatchEnd : std::uint8_t {
   kClosed,      // the server ended it
-  kIdle,        // no byte came, not even a bookmark
-  kNudged,      // somebody knows that it has gone silent
+  kSilent,      // it was to end or to say something by now, and did not
   kBroken,      // the connection broke
   kTooLong,     // a line is longer than any object can be
   kUnreadable,  // a line is no event
@@ -34,7 +33,8 @@ std::string_view to_string(WatchEnd end);
 
 class ReflectorFsm {
  public:
-  explicit ReflectorFsm(base::Random& random);
+  /// `watch_time` is how long a watch is to last; zero: 5 to 10 minutes, at random.
+  ReflectorFsm(base::Random& random, std::chrono::seconds watch_time);
 
   struct ListPage {
     std::string continue_token;  // empty: the first page
@@ -47,7 +47,6 @@ class ReflectorFsm {
   };
   struct Wait {
     base::Duration how_long{0};
-    bool asked_for = false;  // the server said how long: nothing may shorten it
   };
   using Step = std::variant<ListPage, OpenWatch, Wait>;
 
@@ -65,7 +64,8 @@ class ReflectorFsm {
   bool bookmark_seen(std::string resource_version, bool ends_initial_list);
   void watch_ended(WatchEnd end, base::Duration lived);
 
-  const std::string& resource_version() const { return resource_version_; }
+  /// Failures since something last came through a watch.
+  int failures() const { return failures_; }
 
  private:
   enum class Phase : std::uint8_t { kList, kWatch };
@@ -76,6 +76,7 @@ class ReflectorFsm {
   void initial_list_broke(const base::Error* error);
 
   base::Random& random_;
+  std::chrono::seconds watch_time_;
   Phase phase_ = Phase::kList;
   std::optional<Wait> wait_;
   std::string resource_version_;
