@@ -251,6 +251,14 @@ TEST_CASE("the minimal configuration needs nothing") {
   CHECK(config->providers.at(0).type == "fake");
 }
 
+TEST_CASE("the configuration of config/deploy is valid") {
+  Loader loader;
+  loader.registry = {{"fake", spillway::providers::fake::provider_type()}};
+  const auto config = daemon_ns::load_config(SPILLWAY_SOURCE_DIR "/config/deploy/spillway.yaml", loader.sources);
+  if (!config) FAIL(config.error().front().to_string());
+  CHECK(config->admin.address == "0.0.0.0");
+}
+
 TEST_CASE("the version is that of the build") {
   std::ifstream file(SPILLWAY_SOURCE_DIR "/CMakeLists.txt");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
