@@ -1,0 +1,407 @@
+// The small deciders beside the state machine: queue, brake, sweep, offers, requirements, environment.
+#include <catch2/catch.hpp>
+
+#include "test/support/pod_builder.hpp"
+#include "vk-provider/core/environment.hpp"
+#include "vk-provider/core/offer_book.hpp"
+#include "vk-provider/core/orphan_sweep.hpp"
+#include "vk-provider/core/owner_brake.hpp"
+#include "vk-provider/core/requirements.hpp"
+#include "vk-provider/core/selector.hpp"
+#include "vk-provider/core/work_queue.hpp"
+#include "vk-provider/model/ownership.hpp"
+
+using namespace std::chrono_literals;
+using namespace spillway;
+using namespace spillway::core;
+using base::TimePoint;
+using model::Capability;
+
+namespace {
+constexpr TimePoint kStart{1h};
+}
+
+// ---- work_queue
+
+TEST_CASE("a key is due once, at its earliest time") {
+  WorkQueue<std::string> queue;
+  queue.add("a", kStart + 10s);
+  queue.add("a", kStart + 5s);
+  queue.add("a", kStart + 20s);
+  queue.add("b", kStart + 6s);
+  CHECK(queue.size() == 2);
+  CHECK(queue.next_due() == kStart + 5s);
+  CHECK_FALSE(queue.take(kStart + 4s));
+  CHECK(queue.take(kStart + 6s) == "a");
+  CHECK(queue.take(kStart + 6s) == "b");
+  CHECK_FALSE(queue.take(kStart + 1h));
+}
+
+TEST_CASE("a removed key is not due, and may be added again") {
+  WorkQueue<std::string> queue;
+  queue.add("a", kStart);
+  queue.remove("a");
+  CHECK_FALSE(queue.take(kStart));
+  queue.add("a", kStart + 1s);
+  CHECK(queue.take(kStart + 1s) == "a");
+}
+
+// ---- owner_brake
+
+TEST_CASE("refused pods of one owner are held together, 60 s doubled to 10 min") {
+  OwnerBrake brake;
+  CHECK(brake.hold_refused("rs", kStart) == kStart + 60s);
+  CHECK(brake.hold_refused("rs", kStart + 1s) == kStart + 60s);
+  CHECK(brake.hold_refused("other", kStart + 1s) == kStart + 61s);
+  TimePoint t = kStart + 60s;
+  for (const base::Duration hold : {120s, 240s, 480s, 600s, 600s}) {
+    CHECK(brake.hold_refused("rs", t) == t + hold);
+    t += hold;
+  }
+}
+
+TEST_CASE("three replicas that cannot run make three pods in 60 s") {
+  OwnerBrake brake;
+  // A ReplicaSet replaces each Failed pod at once; each replacement is refused at once.
+  std::vector<TimePoint> fail_at(3, TimePoint{});
+  int pods = 3;
+  for (TimePoint& t : fail_at) t = brake.hold_refused("rs", kStart);
+  for (TimePoint now = kStart; now < kStart + 60s; now += 1s) {
+    for (TimePoint& t : fail_at) {
+      if (t > now) continue;
+      ++pods;
+      t = brake.hold_refused("rs", now);
+    }
+  }
+  CHECK(pods == 3);
+}
+
+TEST_CASE("launches after a failed one wait 10 s, doubled to 10 min, and recover with quiet") {
+  OwnerBrake brake;
+  CHECK(brake.may_launch_at("rs", kStart) <= kStart);
+  TimePoint t = kStart;
+  for (const base::Duration wait : {10s, 20s, 40s, 80s, 160s, 320s, 600s, 600s}) {
+    brake.note_failure("rs", t);
+    CHECK(brake.may_launch_at("rs", t) == t + wait);
+    t += wait;
+  }
+  CHECK(brake.may_launch_at("other", t) <= t);
+  t += 3h;
+  CHECK(brake.may_launch_at("rs", t) <= t);
+  brake.forget_quiet(t);
+  CHECK(brake.size() == 0);
+}
+
+TEST_CASE("ten pods of one owner that fail at once count once, and then launch one by one") {
+  OwnerBrake brake;
+  for (int i = 0; i < 10; ++i) brake.note_failure("rs", kStart);
+  CHECK(brake.may_launch_at("rs", kStart) == kStart + 10s);
+  brake.note_launch("rs", kStart + 10s);
+  CHECK(brake.may_launch_at("rs", kStart + 10s) == kStart + 20s);
+}
+
+// ---- ownership and orphan_sweep
+
+namespace {
+
+model::Ownership ours() {
+  std::array<std::uint8_t, 32> digest{};
+  digest[0] = 1;
+  return model::Ownership(digest);
+}
+
+model::Instance owned(const std::string& id, const base::InstanceTag& tag) {
+  model::Instance instance = test::an_instance(model::InstanceState::kRunning);
+  instance.ref.id = base::InstanceId(id);
+  instance.tag = tag;
+  return instance;
+}
+
+}  // namespace
+
+TEST_CASE("a tag fits 63 characters and comes back as it was") {
+  const auto tag = ours().make_tag(base::PodUid(test::kUid), 99999);
+  REQUIRE(tag);
+  CHECK(tag->str().size() <= 63);
+  CHECK(tag->str().find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos);
+  const auto parsed = ours().parse(*tag);
+  REQUIRE(parsed);
+  CHECK(parsed->uid.str() == test::kUid);
+  CHECK(parsed->attempt == 99999);
+}
+
+TEST_CASE("what is no tag of ours is not parsed") {
+  const std::string good = ours().make_tag(base::PodUid(test::kUid), 1)->str();
+  std::array<std::uint8_t, 32> other{};
+  CHECK_FALSE(model::Ownership(other).parse(base::InstanceTag(good)));
+  for (const std::string& bad : {std::string(), std::string("spw-"), good.substr(0, good.size() - 1), good + "x", good + "0000000",
+                                 good.substr(0, good.size() - 1) + "0", "x" + good}) {
+    CAPTURE(bad);
+    CHECK_FALSE(ours().parse(base::InstanceTag(bad)));
+  }
+  CHECK_FALSE(ours().make_tag(base::PodUid("static-pod"), 1));
+  CHECK_FALSE(ours().make_tag(base::PodUid(test::kUid), 0));
+}
+
+TEST_CASE("an orphan is due after two listings and the grace period, never before, and never a foreign one") {
+  OrphanSweep sweep(ours(), 2min);
+  const base::ProviderName cloud("cloud");
+  const auto nobody = [](const base::PodUid&, int) { return false; };
+  const std::vector<model::Instance> listing{owned("i-1", *ours().make_tag(base::PodUid(test::kUid), 1)),
+                                             owned("i-2", base::InstanceTag("somebody-else"))};
+  CHECK(sweep.look(cloud, listing, nobody, kStart).empty());
+  CHECK(sweep.look(cloud, listing, nobody, kStart + 119s).empty());
+  const auto due = sweep.look(cloud, listing, nobody, kStart + 120s);
+  REQUIRE(due.size() == 1);
+  CHECK(due[0].instance.ref.id == base::InstanceId("i-1"));
+  CHECK(due[0].owner.attempt == 1);
+}
+
+TEST_CASE("an orphan that finds its owner again, or is gone once, starts from the beginning") {
+  OrphanSweep sweep(ours(), 10s);
+  const base::ProviderName cloud("cloud");
+  const auto nobody = [](const base::PodUid&, int) { return false; };
+  const auto somebody = [](const base::PodUid&, int) { return true; };
+  const std::vector<model::Instance> listing{owned("i-1", *ours().make_tag(base::PodUid(test::kUid), 1))};
+  sweep.look(cloud, listing, nobody, kStart);
+  sweep.look(cloud, listing, somebody, kStart + 5s);
+  CHECK(sweep.look(cloud, listing, nobody, kStart + 20s).empty());
+  sweep.look(cloud, {}, nobody, kStart + 25s);
+  CHECK(sweep.look(cloud, listing, nobody, kStart + 60s).empty());
+  CHECK(sweep.look(cloud, listing, nobody, kStart + 70s).size() == 1);
+}
+
+// ---- offers
+
+namespace {
+
+model::Offer an_offer(const std::string& id, const char* price, int gpus = 1) {
+  model::Offer offer;
+  offer.provider = base::ProviderName("cloud");
+  offer.id = base::OfferId(id);
+  offer.region = "eu";
+  offer.gpu_count = gpus;
+  if (gpus > 0) offer.gpu_model = "H100";
+  offer.gpu_memory = 80LL << 30;
+  if (price != nullptr) offer.price_per_hour = base::Money::from_dollars(price);
+  return offer;
+}
+
+std::vector<ProviderAbility> one_provider() {
+  ProviderAbility ability;
+  ability.name = "cloud";
+  ability.capabilities = {Capability::kExitCode, Capability::kRestartContainer, Capability::kPortsTcp, Capability::kEntrypoint};
+  return {ability};
+}
+
+Requirements one_gpu() {
+  Requirements needs;
+  needs.gpu_count = 1;
+  needs.gpu_resource = "nvidia.com/gpu";
+  return needs;
+}
+
+Selection select(std::vector<model::Offer> offers, const model::NodeProfile& profile = {}, const Requirements& needs = one_gpu(),
+                 const std::vector<base::OfferId>& tried = {}) {
+  OfferBook book;
+  book.update(base::ProviderName("cloud"), std::move(offers), kStart);
+  return select_offer(needs, profile, one_provider(), book.entries(kStart), tried, kStart);
+}
+
+}  // namespace
+
+TEST_CASE("the cheapest offer that fits is taken") {
+  CHECK(select({an_offer("b", "2.10"), an_offer("a", "2.00"), an_offer("c", "1.00", 0)}).winner->id == base::OfferId("a"));
+  // Of two equal ones the name decides, so that a run repeats.
+  CHECK(select({an_offer("b", "2.00"), an_offer("a", "2.00")}).winner->id == base::OfferId("a"));
+  CHECK(select({an_offer("a", "1.00"), an_offer("b", "2.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id == base::OfferId("b"));
+  CHECK(select({an_offer("a", "1.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id == base::OfferId("a"));
+}
+
+TEST_CASE("each reason to leave an offer alone is told") {
+  model::NodeProfile profile;
+  profile.max_price_per_hour = base::Money::from_dollars("3.00");
+  profile.offers.regions = {"eu"};
+  profile.offers.gpu_models = {"H100"};
+  std::vector<model::Offer> offers;
+  offers.push_back(an_offer("no-price", nullptr));
+  offers.push_back(an_offer("dear", "3.000001"));
+  offers.push_back(an_offer("sold-out", "1.00"));
+  offers.back().available = false;
+  offers.push_back(an_offer("elsewhere", "1.00"));
+  offers.back().region = "us";
+  offers.push_back(an_offer("a100", "1.00"));
+  offers.back().gpu_model = "A100-80GB";
+  offers.push_back(an_offer("spot", "1.00"));
+  offers.back().capacity_type = model::CapacityType::kSpot;
+  offers.push_back(an_offer("cpu", "0.10", 0));
+  const Selection none = select(offers, profile);
+  CHECK_FALSE(none.winner);
+  CHECK(none.why_none ==
+        "0 of 7 offers fit: 1 without a price, 1 too few GPUs, 1 spot, 1 sold out, 1 over the price cap of $3.00, 1 in another "
+        "region, 1 another GPU model");
+  offers.push_back(an_offer("good", "3.00"));
+  CHECK(select(offers, profile).winner->id == base::OfferId("good"));
+}
+
+TEST_CASE("a cooled or stale offer is not taken, and comes back") {
+  OfferBook book;
+  const base::ProviderName cloud("cloud");
+  book.update(cloud, {an_offer("a", "1.00"), an_offer("b", "2.00")}, kStart);
+  book.cool_down(cloud, base::OfferId("a"), kStart + 30s);
+  const auto at = [&](TimePoint t) { return select_offer(one_gpu(), {}, one_provider(), book.entries(t), {}, t); };
+  CHECK(at(kStart).winner->id == base::OfferId("b"));
+  book.cool_down(cloud, {}, kStart + 20s);
+  CHECK_FALSE(at(kStart).winner);
+  CHECK(at(kStart).again_at == kStart + 20s);
+  CHECK(at(kStart + 31s).winner->id == base::OfferId("a"));
+  CHECK_FALSE(at(kStart + 6min).winner);
+}
+
+// ---- requirements
+
+TEST_CASE("a pod that every provider can honour is not refused") {
+  const model::PodSpec pod = test::a_pod();
+  CHECK_FALSE(refusal(pod, compute_requirements(pod, {}), one_provider()));
+}
+
+TEST_CASE("a refusal names every field by path, and what each provider lacks") {
+  model::PodSpec pod = test::a_pod();
+  model::FieldUse probe;
+  probe.path = "spec.containers[0].livenessProbe";
+  probe.needs = Capability::kProbes;
+  model::FieldUse network;
+  network.path = "spec.hostNetwork";
+  network.why = "host namespaces do not exist on a rented machine";
+  pod.uses = {probe, network};
+  pod.annotations["spillway.dev/public-port"] = "80";
+  auto providers = one_provider();
+  ProviderAbility other;
+  other.name = "other";
+  other.capabilities = {Capability::kExitCode, Capability::kProbes};
+  providers.push_back(other);
+  const auto message = refusal(pod, compute_requirements(pod, {}), providers);
+  REQUIRE(message);
+  CHECK(*message ==
+        "Pod was rejected: metadata.annotations[spillway.dev/public-port]: unknown key; did you mean spillway.dev/public-ports?; "
+        "spec.hostNetwork: host namespaces do not exist on a rented machine; "
+        "spec.containers[0].livenessProbe: needs probes, which provider cloud lacks; "
+        "spec: needs restart_container, which provider other lacks");
+}
+
+TEST_CASE("a feature that one provider lacks sends the pod to one that has it") {
+  model::PodSpec pod = test::a_pod();
+  pod.containers[0].working_dir = "/srv";
+  auto providers = one_provider();
+  CHECK(refusal(pod, compute_requirements(pod, {}), providers));
+  ProviderAbility able = providers[0];
+  able.name = "able";
+  able.capabilities.add(Capability::kWorkingDir);
+  providers.push_back(able);
+  CHECK_FALSE(refusal(pod, compute_requirements(pod, {}), providers));
+}
+
+TEST_CASE("public ports come from the annotation by number or name, and from the profile where the pod has them") {
+  model::PodSpec pod = test::a_pod();
+  model::ContainerPort http;
+  http.name = "http";
+  http.port = 8080;
+  model::ContainerPort debug;
+  debug.port = 9000;
+  pod.containers[0].ports = {http, debug};
+  pod.annotations["spillway.dev/public-ports"] = "http, 7000";
+  CHECK(compute_requirements(pod, {9000, 9001}).public_ports == std::vector{7000, 8080, 9000});
+  pod.annotations["spillway.dev/public-ports"] = "https,70000";
+  CHECK(compute_requirements(pod, {}).faults.size() == 2);
+}
+
+// ---- environment
+
+TEST_CASE("$(VAR) is expanded as a kubelet does") {
+  const auto lookup = [](std::string_view name) -> std::optional<std::string> {
+    if (name == "A") return "1";
+    if (name == "EMPTY") return "";
+    return std::nullopt;
+  };
+  const std::pair<const char*, const char*> rows[] = {
+      {"$(A)", "1"},           {"x$(A)y$(A)", "x1y1"}, {"$$(A)", "$(A)"},   {"$$$(A)", "$1"}, {"$(B)", "$(B)"},   {"$(EMPTY)", ""},
+      {"$(A", "$(A"},          {"$A", "$A"},           {"$", "$"},          {"a$", "a$"},     {"$$", "$"},        {"$((A))", "$((A))"},
+      {"$(A)$(", "1$("},       {"\n\"'ü$(A)", "\n\"'ü1"}};
+  for (const auto& [text, expected] : rows) {
+    CAPTURE(text);
+    CHECK(expand(text, lookup) == expected);
+  }
+}
+
+namespace {
+
+model::ConfigRef ref(model::ConfigRef::Kind kind, const char* name, const char* key, bool optional = false) {
+  model::ConfigRef r;
+  r.kind = kind;
+  r.name = name;
+  r.key = key;
+  r.optional = optional;
+  return r;
+}
+
+model::EnvVar var(const char* name, const char* value) {
+  model::EnvVar v;
+  v.name = name;
+  v.value = value;
+  return v;
+}
+
+ConfigSource source(model::ConfigRef::Kind kind, const char* name) {
+  ConfigSource s;
+  s.kind = kind;
+  s.name = name;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("envFrom comes first, env wins, later values see earlier ones") {
+  using Kind = model::ConfigRef::Kind;
+  model::PodSpec pod = test::a_pod();
+  auto& container = pod.containers[0];
+  model::ConfigRef all = ref(Kind::kConfigMap, "settings", "");
+  all.prefix = "P_";
+  container.env_from = {all};
+  model::EnvVar token;
+  token.name = "TOKEN";
+  token.from = ref(Kind::kSecret, "keys", "token");
+  container.env = {var("P_A", "over $(P_A)"), token, var("URL", "http://$(TOKEN)@$(P_B)/$(MISSING)")};
+  container.command = {"run", "$(URL)", "$$(URL)"};
+  CHECK(config_sources(pod) == std::vector{source(Kind::kConfigMap, "settings"), source(Kind::kSecret, "keys")});
+
+  ConfigData data;
+  data[source(Kind::kConfigMap, "settings")] = {{{"A", "a"}, {"B", "b"}}};
+  data[source(Kind::kSecret, "keys")] = {{{"token", "s3"}}};
+  const auto resolved = resolve_containers(pod, data);
+  REQUIRE(resolved);
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"P_A", "over a"}, {"P_B", "b"}, {"TOKEN", "s3"}, {"URL", "http://s3@b/$(MISSING)"}};
+  CHECK((*resolved)[0].env == expected);
+  CHECK((*resolved)[0].command == std::vector<std::string>{"run", "http://s3@b/$(MISSING)", "$(URL)"});
+}
+
+TEST_CASE("a mandatory object or key that is missing is named; an optional one is left out") {
+  using Kind = model::ConfigRef::Kind;
+  model::PodSpec pod = test::a_pod();
+  model::EnvVar v;
+  v.name = "X";
+  v.from = ref(Kind::kSecret, "keys", "x");
+  pod.containers[0].env = {v};
+  ConfigData data;
+  data[source(Kind::kSecret, "keys")] = std::nullopt;
+  auto resolved = resolve_containers(pod, data);
+  REQUIRE_FALSE(resolved);
+  CHECK(resolved.error().kind == base::ErrorKind::kNotFound);
+  CHECK(resolved.error().message == "secret \"keys\" not found in namespace team-a");
+  data[source(Kind::kSecret, "keys")] = {{{"y", "1"}}};
+  CHECK(resolve_containers(pod, data).error().message == "couldn't find key x in Secret team-a/keys");
+  pod.containers[0].env[0].from->optional = true;
+  resolved = resolve_containers(pod, data);
+  REQUIRE(resolved);
+  CHECK((*resolved)[0].env.empty());
+}
