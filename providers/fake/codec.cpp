@@ -58,8 +58,8 @@ Enum word(const std::string& w, Enum last, Enum otherwise, ToString to_word) {
 }
 
 std::string_view container_word(model::ContainerState s) {
-  constexpr std::array<std::string_view, 3> words = {"waiting", "running", "exited"};
-  return words.at(static_cast<size_t>(s));
+  constexpr std::array<std::string_view, 3> kWords = {"waiting", "running", "exited"};
+  return kWords.at(static_cast<size_t>(s));
 }
 
 base::Result<json> parse_object(std::string_view s) {

@@ -103,9 +103,9 @@ class Mapping {
   }
 
   static std::string shown(const json& v) {
-    constexpr size_t most = 60;
+    constexpr size_t kMost = 60;
     std::string s = v.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (s.size() > most) s = s.substr(0, most) + "...";
+    if (s.size() > kMost) s = s.substr(0, kMost) + "...";
     return s;
   }
   /// A number as it would be written, a text as it is.

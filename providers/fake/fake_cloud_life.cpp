@@ -23,8 +23,9 @@ std::chrono::seconds billed_time(base::Duration used, const model::Billing& bill
 }
 
 base::Money price_of(std::chrono::seconds time, base::Money per_hour) {
-  constexpr std::int64_t hour = 3600;
-  return base::Money::from_micros((per_hour.micros() * time.count() + hour - 1) / hour);
+  constexpr std::int64_t kHour = 3600;
+  const std::int64_t rest = (per_hour.micros() * (time.count() % kHour) + kHour - 1) / kHour;
+  return per_hour * (time.count() / kHour) + base::Money::from_micros(rest);
 }
 
 std::string image_id_of(const std::string& image) {
@@ -249,7 +250,7 @@ void FakeCloud::walk_prices(TimePoint now) {
     for (size_t i = 0; i < settings_.offers.size(); ++i) {
       auto& price = settings_.offers[i].offer.price_per_hour;
       if (!price) continue;
-      const auto width = static_cast<std::uint64_t>(2 * settings_.price_permille + 1);
+      const auto width = 2 * static_cast<std::uint64_t>(settings_.price_permille) + 1;
       const std::int64_t permille = static_cast<std::int64_t>(price_random_.next() % width) - settings_.price_permille;
       // Kept between half and twice the list price, so that a long walk stays a market.
       const std::int64_t moved = price->micros() + price->micros() * permille / 1000;

@@ -43,12 +43,12 @@ std::string set_message(PodOrders& orders, std::string_view text) {
 }
 
 std::string set_exit_codes(PodOrders& orders, std::string_view text) {
-  constexpr std::string_view expected = "an exit code from 0 to 255, or several with commas between them";
+  constexpr std::string_view kExpected = "an exit code from 0 to 255, or several with commas between them";
   orders.exit_codes.clear();
   while (true) {
     const size_t comma = text.find(',');
     int code = -1;
-    if (!parse_int(text.substr(0, comma), code) || code < 0 || code > 255) return std::string(expected);
+    if (!parse_int(text.substr(0, comma), code) || code < 0 || code > 255) return std::string(kExpected);
     orders.exit_codes.push_back(code);
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
@@ -100,10 +100,10 @@ std::string fault_of(PodOrders& orders, const std::string& key, const std::strin
     if (k.name != name) continue;
     const std::string expected = k.set(orders, value);
     if (expected.empty()) return {};
-    return "annotation " + key + ": found \"" + value + "\", expected " + expected;
+    return std::string("annotation ").append(key).append(": found \"").append(value).append("\", expected ") + expected;
   }
-  std::vector<std::string_view> names;
-  for (const Key& k : kKeys) names.push_back(k.name);
+  std::vector<std::string_view> names(kKeys.size());
+  std::ranges::transform(kKeys, names.begin(), &Key::name);
   return "annotation " + key + " is not known to the fake cloud; did you mean " + std::string(model::kFakePrefix) +
          nearest(name, names) + "?";
 }
@@ -135,8 +135,8 @@ std::optional<Duration> parse_duration(std::string_view text) {
     std::string_view name;
     Duration length;
   };
-  constexpr std::array units = {Unit{"ms", 1ms}, Unit{"s", 1s}, Unit{"m", 1min}, Unit{"h", 1h}};
-  constexpr Duration most = std::chrono::hours(24 * 3650);
+  constexpr std::array kUnits = {Unit{"ms", 1ms}, Unit{"s", 1s}, Unit{"m", 1min}, Unit{"h", 1h}};
+  constexpr Duration kMost = std::chrono::hours(24 * 3650);
   if (text == "0") return Duration{0};
   if (text.empty()) return std::nullopt;
   Duration sum{0};
@@ -145,10 +145,10 @@ std::optional<Duration> parse_duration(std::string_view text) {
     const size_t letters = std::min(text.find_first_of("0123456789", digits), text.size()) - digits;
     std::int64_t number = 0;
     if (!parse_int(text.substr(0, digits), number)) return std::nullopt;
-    const auto unit = std::ranges::find(units, text.substr(digits, letters), &Unit::name);
-    if (unit == units.end() || number > most / unit->length) return std::nullopt;
+    const auto unit = std::ranges::find(kUnits, text.substr(digits, letters), &Unit::name);
+    if (unit == kUnits.end() || number > kMost / unit->length) return std::nullopt;
     sum += number * unit->length;
-    if (sum > most) return std::nullopt;
+    if (sum > kMost) return std::nullopt;
     text.remove_prefix(digits + letters);
   }
   return sum;

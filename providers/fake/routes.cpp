@@ -185,15 +185,15 @@ std::vector<std::string> segments(std::string_view path) {
 
 WireReply route(FakeCloud& cloud, std::string_view method, std::string_view target, std::string_view body,
                 base::TimePoint now) {
-  constexpr std::string_view root = "/v1/";
+  constexpr std::string_view kRoot = "/v1/";
   Request r;
   r.method = method;
   r.body = body;
   const size_t mark = target.find('?');
   if (mark != std::string_view::npos) r.query = target.substr(mark + 1);
   std::string_view path = target.substr(0, mark);
-  if (!path.starts_with(root)) return no_such_route(r);
-  r.path = segments(path.substr(root.size()));
+  if (!path.starts_with(kRoot)) return no_such_route(r);
+  r.path = segments(path.substr(kRoot.size()));
   if (r.path.empty()) return no_such_route(r);
 
   const std::string& noun = r.path[0];
