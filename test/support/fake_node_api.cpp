@@ -51,7 +51,7 @@ void apply_status(json& node, const json& wanted) {
   json& status = node["status"];
   for (const auto& [key, value] : wanted.items()) {
     if (key != "conditions") {
-      status[key] = value;
+      status[key].update(value);  // an apply leaves the entries of others
       continue;
     }
     for (const json& condition : value) {
