@@ -17,9 +17,9 @@ namespace fake = spillway::providers::fake;
 void add_output(CLI::App* command, daemon_ns::CliOptions& options) {
   static const std::map<std::string, daemon_ns::Output> kWords = {{"table", daemon_ns::Output::kTable},
                                                                   {"json", daemon_ns::Output::kJson}};
-  command->add_option("-o,--output", options.output, "table (default) or json")
-      ->transform(CLI::Transformer(kWords).description("table|json"))
-      ->type_name("");
+  command->add_option("-o,--output", options.output, "how to show it; default: table")
+      ->transform(CLI::CheckedTransformer(kWords).description(""))
+      ->type_name("table|json");
 }
 
 void add_inputs(CLI::App* command, daemon_ns::CliOptions& options) {

@@ -34,7 +34,10 @@ std::string why_of(const model::ObservedPod& pod) {
     const std::string& text = container.state.message;
     return container.state.reason + (text.empty() ? "" : ": " + text);
   }
-  return pod.status.reason + (pod.status.message.empty() ? "" : ": " + pod.status.message);
+  if (!pod.status.reason.empty() || !pod.status.message.empty()) {
+    return pod.status.reason + (pod.status.message.empty() ? "" : ": " + pod.status.message);
+  }
+  return pod.status.start_time || pod.deletion_timestamp ? "" : "no daemon has looked at it yet";
 }
 
 bool is_usual(const kube::NodeCondition& c) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxLabel = 63;
 constexpr std::size_t kMaxSubdomain = 253;
+constexpr std::size_t kTelling = 3;  // so many letters in common at the beginning are no accident
 
 struct Unit {
   std::string_view name;
@@ -122,7 +123,10 @@ std::string_view nearest(std::string_view word, std::span<const std::string> kno
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(wanted, lowered(candidate));
+    // `maxPrice` is far from `maxPricePerHour` by its letters alone.
+    const std::string full = lowered(candidate);
+    const bool beginning = wanted.size() >= kTelling && (full.starts_with(wanted) || wanted.starts_with(full));
+    const std::size_t distance = beginning ? 1 : edit_distance(wanted, full);
     // Less than all of it must be wrong, or `b` would be near to `a`.
     if (distance < best_distance && distance < candidate.size()) {
       best = candidate;

@@ -115,7 +115,7 @@ TEST_CASE("status names what is wrong, and why pods do not run") {
       {{"name", "main"}, {"state", {{"waiting", {{"reason", "NoCapacity"}, {"message", "0 of 2 offers fit"}}}}}}};
   json leaving = pod("c", "Running");
   leaving["metadata"]["deletionTimestamp"] = "2026-11-29T00:00:00Z";
-  f.pods({waiting, leaving, pod("d", "Succeeded")});
+  f.pods({waiting, leaving, pod("d", "Succeeded"), pod("e", "Pending")});
   REQUIRE(f.cloud.add_fault(fake::a_fault(fake::Effect::kPartialList, fake::Call::kListOwned), f.r.timers.now())
               .has_value());
   const StatusReport report = f.status();
@@ -124,12 +124,13 @@ TEST_CASE("status names what is wrong, and why pods do not run") {
   REQUIRE(report.nodes.size() == 1);
   CHECK(report.nodes[0].ready == "Unknown");
   CHECK(report.nodes[0].unusual.size() == 2);
-  CHECK(report.nodes[0].pods_by_stage == std::map<std::string, int>{{"finished", 1}, {"stopping", 1}, {"waiting", 1}});
-  REQUIRE(report.waiting.size() == 2);
+  CHECK(report.nodes[0].pods_by_stage == std::map<std::string, int>{{"finished", 1}, {"stopping", 1}, {"waiting", 2}});
+  REQUIRE(report.waiting.size() == 3);
   CHECK(report.waiting[0].pod == "team/b");
   CHECK(report.waiting[0].stage == "waiting");
   CHECK(report.waiting[0].why == "NoCapacity: 0 of 2 offers fit");
   CHECK(report.waiting[1].stage == "stopping");
+  CHECK(report.waiting[2].why == "no daemon has looked at it yet");
   CHECK_FALSE(report.providers.at(0).incomplete_why.empty());
   const std::string table = to_text(report, Output::kTable);
   CHECK(table.starts_with("Daemon: host_1, renewed 31s ago: EXPIRED, no daemon is at work\n"));

@@ -11,6 +11,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "providers/fake/fake_provider.hpp"
+#include "vk-provider/daemon/config_values.hpp"
 #include "vk-provider/daemon/version.hpp"
 
 using namespace std::chrono_literals;
@@ -415,6 +416,29 @@ TEST_CASE("a label that promises a machine needs the filter that enforces it") {
   CHECK(faults[0].find("found a label that no offer filter can enforce") != std::string::npos);
   CHECK(loader.bad(kHead + "nodes: [{name: n, labels: {spillway.dev/gpumodel: L4}}]\n")[0].find(
             "allowed: spillway.dev/gpu-model (the nearest") != std::string::npos);
+}
+
+TEST_CASE("an unknown key is answered with the one that was meant") {
+  const std::vector<std::string> known = {"maxPricePerHour", "labels", "name", "publicPorts"};
+  CHECK(daemon_ns::nearest("maxPrice", known) == "maxPricePerHour");
+  CHECK(daemon_ns::nearest("lables", known) == "labels");
+  CHECK(daemon_ns::nearest("Name", known) == "name");
+  CHECK(daemon_ns::nearest("publicport", known) == "publicPorts");
+  CHECK(daemon_ns::nearest("spend", known).empty());
+  CHECK(daemon_ns::nearest("x", known).empty());
+}
+
+TEST_CASE("durations are whole numbers with units") {
+  CHECK(daemon_ns::parse_duration("1h30m") == 90min);
+  CHECK(daemon_ns::parse_duration("250ms") == 250ms);
+  CHECK(daemon_ns::parse_duration("0s") == 0s);
+  for (const char* bad : {"", "5", "s", "1.5s", "-1s", "+1s", "5 s", "1d", "99999999999999999999s", "8761h", "5m5"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(daemon_ns::parse_duration(bad));
+  }
+  CHECK(daemon_ns::format_duration(90min) == "1h30m");
+  CHECK(daemon_ns::format_duration(1500ms) == "1s500ms");
+  CHECK(daemon_ns::format_duration(0s) == "0s");
 }
 
 TEST_CASE("the internal address comes from the file, then from the environment") {

@@ -1,0 +1,193 @@
+// The whole daemon above its seams, in virtual time: nothing sleeps, nothing is a socket.
+#include "vk-provider/daemon/daemon.hpp"
+
+#include <chrono>
+
+#include <boost/asio/co_spawn.hpp>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "providers/fake/fake_provider.hpp"
+#include "test/support/api_server_model.hpp"
+#include "test/support/virtual_time.hpp"
+
+using namespace std::chrono_literals;
+using namespace spillway;
+using nlohmann::json;
+namespace fake = providers::fake;
+
+namespace {
+
+constexpr const char* kPods = "/api/v1/namespaces/team-a/pods";
+
+/// A cluster, a cloud, and one daemon after the other.
+class World {
+ public:
+  World() : api(reactor.timers), cloud(fake::CloudSettings{}, reactor.timers.both()) { registry["fake"] = fake::provider_type_over(cloud); }
+  ~World() { crash(); }
+
+  void start() {
+    daemon::Config config;
+    model::NodeProfile node;
+    node.name = "burst";
+    node.capacity = {
+        {"cpu", "64"}, {"memory", "256Gi"}, {"pods", "100"}, {"ephemeral-storage", "1Ti"}, {"nvidia.com/gpu", "8"}};
+    node.internal_ip = "192.0.2.10";
+    config.nodes = {node};
+    daemon::ProviderConfig provider;
+    provider.name = base::ProviderName("cloud");
+    provider.type = "fake";
+    provider.config = std::make_shared<const json>(json::object());
+    config.providers = {provider};
+    config.placement.orphan_grace = 30s;
+    daemon::DaemonDeps deps;
+    deps.executor = reactor.ctx.get_executor();
+    deps.timers = &reactor.timers;
+    deps.random = &random;
+    deps.metrics = &metrics;
+    deps.api = &api;
+    deps.lease_api = &api;
+    deps.registry = &registry;
+    deps.holder = "host";
+    running = std::make_unique<daemon::Daemon>(config, deps);
+    ended = false;
+    boost::asio::co_spawn(reactor.ctx, running->run(), [this](const std::exception_ptr&, int code) {
+      exit_code = code;
+      ended = true;
+    });
+  }
+  /// Everything of the daemon stops where it stands; the lease is not given back.
+  void crash() {
+    if (!running) return;
+    reactor.run(running->abandon());
+    reactor.run_until([this] { return ended; }, 1s);
+    running.reset();
+  }
+  void stop() {
+    running->request_stop();
+    REQUIRE(reactor.run_until([this] { return ended; }, 10s));
+    running.reset();
+  }
+
+  json pod() const { return api.get(std::string(kPods) + "/web"); }
+  std::string phase() const {
+    const json object = pod();
+    return object.is_null() ? "gone" : object.value("status", json::object()).value("phase", "");
+  }
+  bool until(const std::string& wanted, base::Duration limit) {
+    return reactor.run_until([&] { return phase() == wanted; }, limit);
+  }
+  void create_pod() {
+    const json limits = {{"nvidia.com/gpu", "1"}};
+    api.create(kPods,
+               {{"metadata", {{"name", "web"}, {"namespace", "team-a"}}},
+                {"spec",
+                 {{"nodeName", "burst"},
+                  {"restartPolicy", "Always"},
+                  {"terminationGracePeriodSeconds", 30},
+                  {"containers", {{{"name", "main"}, {"image", "app:1"}, {"resources", {{"limits", limits}}}}}}}},
+                {"status", {{"phase", "Pending"}}}});
+  }
+  size_t alive() { return cloud.size(reactor.timers.now()); }
+  /// Instances that ever existed.
+  size_t bought() { return cloud.audit(reactor.timers.now()).instances.size(); }
+
+  test::VirtualReactor reactor;
+  base::SeededRandom random{1};
+  base::Metrics metrics;
+  test::ApiServerModel api;
+  fake::FakeCloud cloud;
+  provider::Registry registry;
+  std::unique_ptr<daemon::Daemon> running;
+  bool ended = true;
+  int exit_code = -1;
+};
+
+}  // namespace
+
+TEST_CASE("a pod's life through two daemons, in virtual time and under 100 ms") {
+  const auto begun = std::chrono::steady_clock::now();
+  World world;
+  world.start();
+  REQUIRE(world.reactor.run_until([&] { return !world.api.get("/api/v1/nodes/burst").is_null(); }, 10s));
+
+  world.create_pod();
+  REQUIRE(world.until("Running", 1min));
+  CHECK(world.alive() == 1);
+  CHECK(world.api.requests().at("PATCH pods/status") == 2);
+  CHECK(world.api.requests().at("POST events") == 1);
+
+  world.crash();
+  world.api.forget_requests();
+  world.start();
+  // The second daemon waits out the lease of the first, adopts, and writes nothing about a pod that did not change.
+  world.reactor.run_for(2min);
+  CHECK(world.phase() == "Running");
+  CHECK(world.alive() == 1);
+  CHECK(world.api.requests().count("PATCH pods/status") == 0);
+
+  world.api.delete_pod("team-a", "web", 30);
+  REQUIRE(world.until("gone", 1min));
+  CHECK(world.alive() == 0);
+  REQUIRE(world.bought() == 1);
+  world.stop();
+  CHECK(world.exit_code == 0);
+  const auto took = std::chrono::steady_clock::now() - begun;
+#if !defined(__has_feature) || !__has_feature(address_sanitizer)
+  CHECK(std::chrono::duration_cast<std::chrono::milliseconds>(took) < 100ms);
+#else
+  (void)took;
+#endif
+}
+
+TEST_CASE("crashed at any moment of a pod's start, the next daemon ends up with one instance") {
+  for (int step = 0; step < 12; ++step) {
+    CAPTURE(step);
+    World world;
+    world.start();
+    REQUIRE(world.reactor.run_until([&] { return !world.api.get("/api/v1/nodes/burst").is_null(); }, 10s));
+    world.create_pod();
+    // One handler at a time: each await point of the start is a place to die.
+    for (int i = 0; i < step * 4; ++i) {
+      world.reactor.ctx.restart();
+      world.reactor.ctx.poll_one();
+    }
+    world.crash();
+    world.start();
+    REQUIRE(world.until("Running", 5min));
+    CHECK(world.alive() == 1);
+    CHECK(world.bought() == 1);
+  }
+}
+
+TEST_CASE("deleted while no daemon runs: the next one ends the instance and lets the pod go") {
+  World world;
+  world.start();
+  world.reactor.run_for(5s);
+  world.create_pod();
+  REQUIRE(world.until("Running", 1min));
+  world.crash();
+  SECTION("gracefully") {
+    world.api.delete_pod("team-a", "web", 30);
+    world.start();
+    REQUIRE(world.until("gone", 5min));
+  }
+  SECTION("by force") {
+    world.api.delete_pod("team-a", "web", 0);
+    world.start();
+  }
+  CHECK(world.reactor.run_until([&] { return world.alive() == 0; }, 5min));
+}
+
+TEST_CASE("a daemon that stops releases the lease, and the next one starts at once") {
+  World world;
+  world.start();
+  world.reactor.run_for(5s);
+  world.stop();
+  CHECK(world.exit_code == 0);
+  const base::TimePoint before = world.reactor.timers.now();
+  world.start();
+  world.create_pod();
+  REQUIRE(world.until("Running", 1min));
+  CHECK(world.reactor.timers.now() - before < 5s);
+}
