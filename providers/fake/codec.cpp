@@ -68,13 +68,12 @@ base::Result<json> parse_object(std::string_view s) {
   return j;
 }
 
+// What is empty is left out: a listing of all instances is polled, and most of its fields are empty.
 json container_json(const model::InstanceContainer& c) {
-  json j = {{"name", c.name},
-            {"state", container_word(c.state)},
-            {"startedAt", time_json(c.started_at)},
-            {"finishedAt", time_json(c.finished_at)},
-            {"imageId", c.image_id},
-            {"containerId", c.container_id}};
+  json j = {
+      {"name", c.name}, {"state", container_word(c.state)}, {"imageId", c.image_id}, {"containerId", c.container_id}};
+  if (c.started_at) j["startedAt"] = time_json(c.started_at);
+  if (c.finished_at) j["finishedAt"] = time_json(c.finished_at);
   if (!c.reason.empty()) j["reason"] = c.reason;
   if (!c.message.empty()) j["message"] = c.message;
   if (c.exit_code) j["exitCode"] = *c.exit_code;
@@ -102,25 +101,24 @@ model::InstanceContainer to_container(const json& j) {
 json instance_json(const model::Instance& i) {
   json containers = json::array();
   for (const auto& c : i.containers) containers.push_back(container_json(c));
-  json ports = json::array();
+  json j = {{"id", i.ref.id.str()},
+            {"tag", i.tag.str()},
+            {"state", model::to_string(i.state)},
+            {"containers", std::move(containers)},
+            {"billing",
+             {{"from", time_json(i.billing.from)},
+              {"grainSeconds", i.billing.grain.count()},
+              {"minimumSeconds", i.billing.minimum.count()}}}};
+  if (i.price_per_hour) j["pricePerHourMicros"] = i.price_per_hour->micros();
+  if (i.created_at) j["createdAt"] = time_json(i.created_at);
+  if (!i.message.empty()) j["message"] = i.message;
+  if (i.image_error) j["imageError"] = true;
+  if (i.preempted) j["preempted"] = true;
+  if (!i.address.empty()) j["address"] = i.address;
   for (const auto& p : i.ports) {
-    ports.push_back({{"containerPort", p.container_port}, {"host", p.host}, {"publicPort", p.public_port}});
+    j["ports"].push_back({{"containerPort", p.container_port}, {"host", p.host}, {"publicPort", p.public_port}});
   }
-  return {{"id", i.ref.id.str()},
-          {"tag", i.tag.str()},
-          {"state", model::to_string(i.state)},
-          {"message", i.message},
-          {"imageError", i.image_error},
-          {"preempted", i.preempted},
-          {"containers", std::move(containers)},
-          {"address", i.address},
-          {"ports", std::move(ports)},
-          {"pricePerHourMicros", money_json(i.price_per_hour)},
-          {"billing",
-           {{"from", time_json(i.billing.from)},
-            {"grainSeconds", i.billing.grain.count()},
-            {"minimumSeconds", i.billing.minimum.count()}}},
-          {"createdAt", time_json(i.created_at)}};
+  return j;
 }
 
 base::Result<model::Instance> to_instance(const json& j) {
