@@ -20,10 +20,16 @@ namespace {
 
 constexpr const char* kPods = "/api/v1/namespaces/team-a/pods";
 
+fake::CloudSettings at_once() {
+  fake::CloudSettings settings;
+  settings.boot_time = 0s;
+  return settings;
+}
+
 /// A cluster, a cloud, and one daemon after the other.
 class World {
  public:
-  World() : api(reactor.timers), cloud(fake::CloudSettings{}, reactor.timers.both()) { registry["fake"] = fake::provider_type_over(cloud); }
+  World() : api(reactor.timers), cloud(at_once(), reactor.timers.both()) { registry["fake"] = fake::provider_type_over(cloud); }
   ~World() { crash(); }
 
   void start() {
