@@ -4,6 +4,11 @@
 #include <csignal>
 
 namespace spillway::async {
+namespace {
+
+const std::vector<double> kBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5};
+
+}  // namespace
 
 Reactor::Reactor() : timers_(context_.get_executor()), signals_(context_) {}
 
@@ -21,7 +26,6 @@ void Reactor::on_stop_signal(std::function<void()> callback) {
 void Reactor::run() { context_.run(); }
 
 Loop probe_reactor_lag(Timers& timers, base::Metrics& metrics) {
-  static const std::vector<double> kBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5};
   base::Histogram& lag =
       metrics.histogram("spillway_reactor_lag_seconds", "How late the event loop runs what is due.", {}, kBounds);
   for (base::TimePoint due = timers.now();;) {

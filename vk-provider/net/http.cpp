@@ -39,8 +39,9 @@ std::optional<std::chrono::milliseconds> HttpResponse::retry_after() const {
   const std::optional<std::string_view> text = header("Retry-After");
   if (!text) return std::nullopt;
   std::uint32_t seconds = 0;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, seconds);
+  const char* const begin = text->data();
+  const char* const end = begin + text->size();
+  const auto [stop, error] = std::from_chars(begin, end, seconds);
   if (error != std::errc() || stop != end) return std::nullopt;
   return std::chrono::seconds(seconds);
 }

@@ -30,8 +30,9 @@ std::string percent_encode(std::string_view text) {
 /// Empty if it is no number in 1..65535.
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, port);
   if (error != std::errc() || stop != end || port == 0) return std::nullopt;
   return port;
 }

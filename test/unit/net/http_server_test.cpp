@@ -44,12 +44,12 @@ asio::awaitable<net::HttpServerResponse> note(Seen* seen, net::HttpServerRequest
 
 /// Sends raw bytes and reads until the server closes.
 asio::awaitable<std::string> talk_raw(std::uint16_t port, std::string bytes) {
-  constexpr auto token = asio::as_tuple(asio::use_awaitable);
+  constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
   asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
-  co_await socket.async_connect(asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), token);
-  co_await asio::async_write(socket, asio::buffer(bytes), token);
+  co_await socket.async_connect(asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port), kToken);
+  co_await asio::async_write(socket, asio::buffer(bytes), kToken);
   std::string all;
-  co_await asio::async_read(socket, asio::dynamic_buffer(all), token);
+  co_await asio::async_read(socket, asio::dynamic_buffer(all), kToken);
   co_return all;
 }
 
