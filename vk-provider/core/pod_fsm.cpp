@@ -129,7 +129,10 @@ class Step {
   void on(const event::IntentFailed& e) {
     auto* creating = find<Creating>();
     if (creating == nullptr || creating->step != Creating::Step::kIntent) return;
-    if (e.error.kind == ErrorKind::kNotFound) return on(event::PodGone{});
+    if (e.error.kind == ErrorKind::kNotFound) {
+      creating->step = Creating::Step::kRetry;  // nothing is under way any more
+      return on(event::PodGone{});
+    }
     if (ending()) return finish({});
     if (e.error.kind == ErrorKind::kInvalid || e.error.kind == ErrorKind::kPermission) {
       tell(true, "FailedToWriteIntent", "nothing is bought, because the pod cannot be written: " + e.error.message);
