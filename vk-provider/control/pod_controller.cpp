@@ -261,6 +261,9 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
   if (entry->record.stage.index() != from) {
     metrics_.moved(*entry, from, now.steady);
     log_move(*entry);
+    const bool under_way = std::holds_alternative<model::Booting>(entry->record.stage) ||
+                           std::holds_alternative<model::Stopping>(entry->record.stage);
+    if (under_way && entry->record.placement) d_.stir_provider(entry->record.placement->provider);
   }
   for (core::Action& action : actions) {
     if (std::holds_alternative<core::action::Forget>(action)) {

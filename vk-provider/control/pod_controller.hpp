@@ -53,6 +53,8 @@ struct PodDeps {
   base::TimePoint old_creates_end{};
   /// Somebody should look at the provider soon.
   std::function<void(const base::ProviderName&)> ask_provider;
+  /// Something of the provider is on its way: it should be looked at more often.
+  std::function<void(const base::ProviderName&)> stir_provider;
 };
 
 class PodController {

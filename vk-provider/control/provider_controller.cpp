@@ -32,7 +32,27 @@ ProviderController::ProviderController(provider::ThrottledProvider& provider, st
       offer_count_(metrics.gauge("spillway_offers", "Offers that can be bought now, as the provider last listed them.",
                                  {{"provider", provider.info().name.str()}})) {}
 
-void ProviderController::ask() { waiter_->wake(); }
+void ProviderController::ask() {
+  asked_ = true;
+  waiter_->wake();
+}
+
+void ProviderController::stir() { waiter_->wake(); }
+
+/// Waits for the next listing. What happens meanwhile may bring it forward.
+boost::asio::awaitable<void> ProviderController::rest() {
+  const provider::ProviderInfo& info = provider_.info();
+  const base::TimePoint listed = timers_.now();
+  const base::Duration idle = random_.jittered(info.list_idle_every, kJitter);
+  for (;;) {
+    base::TimePoint due = listed + idle;
+    if (problem_.empty() && busy_(info.name)) due = std::min(due, listed + info.list_busy_every);
+    // Many may ask at once: one listing serves them all. A provider in trouble is not asked more often for that.
+    if (asked_) due = std::min(due, listed + (problem_.empty() ? kAskedGap : info.list_busy_every));
+    if (timers_.now() >= due || co_await waiter_->wait_until(due)) break;
+  }
+  asked_ = false;
+}
 
 async::Loop ProviderController::run_listings() {
   const provider::ProviderInfo& info = provider_.info();
@@ -55,11 +75,7 @@ async::Loop ProviderController::run_listings() {
       }
     }
     problem_ = std::move(problem);
-    const bool hurry = problem_.empty() && busy_(info.name);
-    const base::Duration wait = random_.jittered(hurry ? info.list_busy_every : info.list_idle_every, kJitter);
-    const bool asked = !co_await waiter_->wait_until(timers_.now() + wait);
-    // Many may ask at once; one listing serves them all.
-    if (asked) co_await timers_.sleep_for(problem_.empty() ? kAskedGap : info.list_busy_every);
+    co_await rest();
   }
 }
 

@@ -30,6 +30,8 @@ class ProviderController {
 
   /// List soon: somebody waits for an answer.
   void ask();
+  /// Something of this provider may be on its way now: list as often as that needs.
+  void stir();
 
   /// False while the last listing failed or was incomplete.
   bool reachable() const { return problem_.empty(); }
@@ -37,6 +39,8 @@ class ProviderController {
   const base::ProviderName& name() const { return provider_.info().name; }
 
  private:
+  boost::asio::awaitable<void> rest();
+
   provider::ThrottledProvider& provider_;
   std::string tag_prefix_;
   core::OfferBook& offers_;
@@ -46,6 +50,7 @@ class ProviderController {
   std::function<bool(const base::ProviderName&)> busy_;
   std::unique_ptr<async::Waiter> waiter_;
   std::string problem_;
+  bool asked_ = false;
   base::Gauge& owned_;
   base::Gauge& offer_count_;
 };

@@ -83,9 +83,10 @@ void Active::make_controllers(const std::string& cluster_id) {
   deps.may_create_until = [this](base::Deadline deadline) { return lease_.covers(deadline); };
   deps.old_creates_end = lease_.handed_over() ? lease_.acquired_at() : lease_.acquired_at() + config_.placement.create_deadline;
   deps.ask_provider = [this](const base::ProviderName& name) {
-    for (auto& controller : provider_controllers_) {
-      if (controller->name() == name) controller->ask();
-    }
+    if (control::ProviderController* controller = find_controller(name)) controller->ask();
+  };
+  deps.stir_provider = [this](const base::ProviderName& name) {
+    if (control::ProviderController* controller = find_controller(name)) controller->stir();
   };
   pods_ = std::make_unique<control::PodController>(std::move(deps));
   sweep_ = std::make_unique<control::SweepController>(
@@ -112,6 +113,13 @@ void Active::make_controllers(const std::string& cluster_id) {
     reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api, pods_->sink(profile.name), *d_.timers,
                                                             *d_.random, *d_.metrics));
   }
+}
+
+control::ProviderController* Active::find_controller(const base::ProviderName& name) const {
+  for (const auto& controller : provider_controllers_) {
+    if (controller->name() == name) return controller.get();
+  }
+  return nullptr;
 }
 
 control::NodeProfile Active::node_profile(const model::NodeProfile& profile) const {
