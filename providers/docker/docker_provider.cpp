@@ -54,7 +54,7 @@ base::Result<std::unique_ptr<provider::Provider>> make(base::ProviderName name, 
 
 }  // namespace
 
-provider::ProviderType docker_type() {
+provider::ProviderType provider_type() {
   provider::ProviderType type;
   type.validate = [](const nlohmann::json& node) { return parse_config(node).faults; };
   type.make = make;
@@ -86,7 +86,8 @@ DockerProvider::DockerProvider(base::ProviderName name, Config config,
 
 base::Result<DockerProvider::Place> DockerProvider::find(const model::InstanceRef& ref) const {
   const auto parsed = from_instance_id(ref.id);
-  if (!parsed) return base::fail(ErrorKind::kInvalid, "\"" + ref.id.str() + "\" is no id of a docker instance");
+  // An id that is not of our making names nothing that exists.
+  if (!parsed) return base::fail(ErrorKind::kNotFound, "\"" + ref.id.str() + "\" is no id of a docker instance");
   for (const auto& host : hosts_) {
     if (host->name() != parsed->host) continue;
     Place place;
@@ -140,15 +141,19 @@ async::Task<provider::OwnedList> DockerProvider::list_owned(std::string tag_pref
   for (const auto& host : hosts_) tasks.push_back(host->list_owned(tag_prefix, deadline));
   auto results = co_await gather<std::vector<model::Instance>>(background_, timers_, std::move(tasks));
   provider::OwnedList owned;
+  size_t failed = 0;
   for (auto& result : results) {
     if (result) {
       std::move(result->begin(), result->end(), std::back_inserter(owned.instances));
       continue;
     }
+    ++failed;
     owned.complete = false;
     if (!owned.incomplete_why.empty()) owned.incomplete_why += "; ";
     owned.incomplete_why += result.error().message;
   }
+  // Nobody answered: that is an outage, not a short list.
+  if (failed == results.size()) co_return base::fail(results.front().error());
   co_return owned;
 }
 

@@ -16,7 +16,7 @@
 namespace spillway::providers::docker {
 
 /// `type: docker` of the configuration.
-provider::ProviderType docker_type();
+provider::ProviderType provider_type();
 
 class DockerProvider final : public provider::Provider {
  public:

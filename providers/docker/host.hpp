@@ -84,7 +84,7 @@ class Host {
   struct Sandbox {
     Sandbox() = default;
     std::string id;  // empty: it is gone, though containers with the tag exist
-    std::string state = "created";
+    std::string state;
     std::vector<int> gpus;
     bool existed = false;
   };
@@ -116,6 +116,10 @@ class Host {
   async::Task<Sandbox> make_sandbox(InstancePlan plan, base::Deadline deadline);
   async::Task<Sandbox> look_up_sandbox(std::string tag, base::Result<Answer> answer, base::Deadline deadline);
   async::Task<void> start_sandbox(std::string id, base::Deadline deadline);
+  async::Task<void> check_gpus(std::string tag, Sandbox sandbox, base::Deadline deadline);
+  async::Task<void> remove_unused(std::string id, base::Deadline deadline);
+  static Sandbox to_sandbox(const InstanceGroup& group);
+  static bool overlap(const std::vector<int>& gpus, const Holdings& held);
   async::Task<void> ensure_sandbox_image(base::Deadline deadline);
   model::Instance fresh_instance(const InstancePlan& plan) const;
 

@@ -104,6 +104,10 @@ asio::awaitable<Host::Step> Host::ensure_image(WorkPtr work, std::shared_ptr<con
   }
   if (container.pull_policy != model::PullPolicy::kAlways) {
     const auto present = co_await client_.has_image(container.image, in(kCallTime));
+    if (!present && present.error().kind == ErrorKind::kInvalid) {  // the engine's grammar is stricter than ours
+      work->progress.failures[container.name] = failure("InvalidImageName", present.error().message, true);
+      co_return Step::kFailed;
+    }
     if (!present) co_return Step::kAgain;
     if (*present) co_return Step::kDone;
   }
@@ -166,6 +170,8 @@ asio::awaitable<Host::Step> Host::make_container(WorkPtr work, std::shared_ptr<c
   if (!answer) co_return Step::kAgain;  // unknown: the next attempt begins with a look
   const auto facts = co_await client_.inspect(name, in(kCallTime));
   if (facts || facts.error().kind != ErrorKind::kNotFound) co_return Step::kAgain;
+  // Taken, and yet nobody has it: the create of a daemon that died is still being carried out.
+  if (answer->status == 409) co_return Step::kAgain;
   work->progress.failures[container.name] = failure("CreateContainerError", answer->text, false);
   co_return Step::kFailed;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "providers/docker/gpu_slots.hpp"
@@ -68,17 +69,15 @@ async::Task<Host::Sandbox> Host::find_or_make_sandbox(InstancePlan plan, int gpu
   }
   auto listing = co_await client_.list(std::string(kLabelTag), deadline);
   if (!listing) co_return base::fail(nothing_bought(std::move(listing.error())));
-  const InstanceGroups groups = group_by_tag(listing->entries);
+  InstanceGroups groups = group_by_tag(listing->entries);
   const auto existing = groups.find(plan.tag);
   if (existing != groups.end()) {
-    Sandbox sandbox;
-    sandbox.existed = true;
-    if (const ContainerEntry* const entry = existing->second.sandbox) {
-      sandbox.id = entry->id;
-      sandbox.state = entry->state;
-      sandbox.gpus = from_gpu_label(label(entry->labels, kLabelGpus)).value_or(std::vector<int>());
-    }
-    co_return sandbox;
+    Sandbox sandbox = to_sandbox(existing->second);
+    groups.erase(existing);
+    if (sandbox.state != "created" || !overlap(sandbox.gpus, holdings(groups))) co_return sandbox;
+    // It was made by a daemon that died, so late that its GPUs had been given to another. It never ran.
+    auto removed = co_await remove_unused(sandbox.id, deadline);
+    if (!removed) co_return base::fail(std::move(removed.error()));
   }
 
   const Holdings held = holdings(groups);
@@ -92,7 +91,47 @@ async::Task<Host::Sandbox> Host::find_or_make_sandbox(InstancePlan plan, int gpu
                                                      std::to_string(config_.max_instances));
   }
   plan.gpus = std::move(*gpus);
-  co_return co_await make_sandbox(std::move(plan), deadline);
+  const std::string tag = plan.tag;
+  auto sandbox = co_await make_sandbox(std::move(plan), deadline);
+  if (!sandbox || sandbox->gpus.empty()) co_return sandbox;
+  auto checked = co_await check_gpus(tag, *sandbox, deadline);
+  if (!checked) co_return base::fail(std::move(checked.error()));
+  co_return sandbox;
+}
+
+/// A create of a daemon that died may have been carried out between our look and our own create. Whoever has not
+/// started yet gives way.
+async::Task<void> Host::check_gpus(std::string tag, Sandbox sandbox, base::Deadline deadline) {
+  const auto listing = co_await client_.list(std::string(kLabelTag), deadline);
+  if (!listing) co_return base::fail(ErrorKind::kUnknownOutcome, listing.error().message);
+  InstanceGroups groups = group_by_tag(listing->entries);
+  groups.erase(tag);
+  if (!overlap(sandbox.gpus, holdings(groups))) co_return base::Result<void>();
+  const auto removed = co_await remove_unused(sandbox.id, deadline);
+  if (!removed) co_return base::fail(removed.error());
+  co_return base::fail(ErrorKind::kUnavailable,
+                       "docker host " + config_.name + ": another instance took the same GPUs; try again");
+}
+
+async::Task<void> Host::remove_unused(std::string id, base::Deadline deadline) {
+  const auto removed = co_await client_.remove(id, deadline);
+  if (removed && (removed->ok() || removed->status == 404)) co_return base::Result<void>();
+  co_return base::fail(ErrorKind::kUnknownOutcome, "docker host " + config_.name + ": removal of a sandbox: " +
+                                                       (removed ? removed->text : removed.error().message));
+}
+
+Host::Sandbox Host::to_sandbox(const InstanceGroup& group) {
+  Sandbox sandbox;
+  sandbox.existed = true;
+  if (group.sandbox == nullptr) return sandbox;
+  sandbox.id = group.sandbox->id;
+  sandbox.state = group.sandbox->state;
+  sandbox.gpus = from_gpu_label(label(group.sandbox->labels, kLabelGpus)).value_or(std::vector<int>());
+  return sandbox;
+}
+
+bool Host::overlap(const std::vector<int>& gpus, const Holdings& held) {
+  return std::any_of(gpus.begin(), gpus.end(), [&held](int gpu) { return held.gpus.contains(gpu); });
 }
 
 async::Task<Host::Sandbox> Host::make_sandbox(InstancePlan plan, base::Deadline deadline) {
@@ -127,6 +166,7 @@ async::Task<Host::Sandbox> Host::make_sandbox(InstancePlan plan, base::Deadline 
   reservations_.erase(plan.tag);
   Sandbox sandbox;
   sandbox.id = answer->text;
+  sandbox.state = "created";
   sandbox.gpus = std::move(plan.gpus);
   co_return sandbox;
 }
@@ -167,9 +207,8 @@ async::Task<void> Host::start_sandbox(std::string id, base::Deadline deadline) {
   const auto facts = co_await client_.inspect(id, deadline);
   if (facts && facts->running()) co_return base::Result<void>();
   if (!facts || !answer) co_return base::fail(ErrorKind::kUnknownOutcome, prefix);
-  const auto removed = co_await client_.remove(id, deadline);
-  const bool gone = removed && (removed->ok() || removed->status == 404);
-  if (!gone) co_return base::fail(ErrorKind::kUnknownOutcome, prefix);
+  const auto removed = co_await remove_unused(id, deadline);
+  if (!removed) co_return base::fail(ErrorKind::kUnknownOutcome, prefix);
   // "no available IPv4 addresses on this network's address pools": the bridge is full, not broken.
   const bool full = said.contains("no available IPv4 addresses");
   co_return base::fail(full ? ErrorKind::kNoCapacity : ErrorKind::kUnavailable, prefix);

@@ -105,7 +105,9 @@ void decide_state(model::Instance& instance, const InstanceGroup& group, const F
   if (progress != nullptr && !progress->failures.empty() && !progress->active) {
     const StartFailure& failure = progress->failures.begin()->second;
     instance.image_error = failure.image_error;
-    return set_state(instance, InstanceState::kFailed, failure.reason + ": " + failure.message);
+    // The text about an image says it all; the others need the reason before it.
+    return set_state(instance, InstanceState::kFailed,
+                     failure.image_error ? failure.message : failure.reason + ": " + failure.message);
   }
   set_state(instance, InstanceState::kPending, progress == nullptr ? "" : progress->activity);
 }
