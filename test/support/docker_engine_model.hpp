@@ -1,0 +1,107 @@
+// A Docker Engine in memory behind net::HttpClient: containers, images and pulls, in virtual time, with faults on
+// order.
+//
+// Owned by a test; outlives the clients that it hands out. It knows what providers/docker asks for and answers as
+// Docker 20.10 was seen to; it is no measure of what Docker does: test/integration asks the real one.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "vk-provider/async/timer.hpp"
+#include "vk-provider/net/http.hpp"
+
+namespace spillway::test {
+
+class DockerEngineModel {
+ public:
+  struct Container {
+    Container() = default;
+    std::string id;
+    std::string name;
+    nlohmann::json body;  // as it was created
+    std::string state = "created";
+    int exit_code = 0;
+    bool oom_killed = false;
+    std::string error;
+    base::WallTime created;
+    std::optional<base::WallTime> started;
+    std::optional<base::WallTime> finished;
+    bool ignores_sigterm = false;
+
+    std::string label(const std::string& key) const;
+  };
+
+  /// What a pull does: lines, each after a delay. Without an end it goes on waiting for ever.
+  struct Pull {
+    Pull() = default;
+    int status = 200;
+    std::vector<std::pair<base::Duration, std::string>> lines;
+    bool ends = true;
+    bool breaks = false;  // the connection is lost after the lines
+  };
+
+  using Response = base::Result<net::HttpResponse>;
+
+  explicit DockerEngineModel(async::Timers& timers) : timers_(timers) {}
+
+  std::unique_ptr<net::HttpClient> client();
+
+  /// By name; fails the test if there is none.
+  Container& container(const std::string& name);
+  bool has(const std::string& name) const;
+  size_t size() const { return containers_.size(); }
+  std::vector<const Container*> all() const;
+  /// Made behind the provider's back.
+  void add(const std::string& name, const nlohmann::json& body);
+  void start_by_hand(const std::string& name);
+  void exit(const std::string& name, int code);
+  void remove(const std::string& name);
+  /// Requests seen whose line "METHOD /target" contains the text.
+  size_t count(const std::string& text) const;
+
+  std::set<std::string> images;
+  std::map<std::string, Pull> pulls;    // by repository:tag; an image without one is missing
+  std::set<std::string> bad_commands;   // first words of a command that cannot be started
+  base::Duration latency{};             // of each answer
+  std::deque<int> exit_codes_at_start;  // the next containers end as they start
+  std::string architecture = "amd64";
+  bool reachable = true;
+  int running_pulls = 0;
+  std::vector<std::string> requests;
+
+  /// Looked at before a request is carried out: an answer here replaces it.
+  std::function<std::optional<Response>(const net::HttpRequest&)> before;
+  /// Looked at after it was carried out: an answer here replaces the true one (a lost answer).
+  std::function<std::optional<Response>(const net::HttpRequest&, const Response&)> after;
+
+  static Response answer(int status, const nlohmann::json& body);
+
+ private:
+  friend class DockerModelClient;
+  friend class DockerModelPull;
+
+  Response handle(const net::HttpRequest& request);
+  Response handle_container(net::Method method, const std::string& id, const std::string& verb);
+  Response list(const std::string& query);
+  Response create(const std::string& name, const nlohmann::json& body);
+  Response start(Container& container);
+  std::string status_words(const Container& container) const;
+  Container* find(const std::string& id_or_name);
+  void end(Container& container, int code);
+  bool can_run(const Container& container, std::string& error, int& code);
+
+  async::Timers& timers_;
+  std::map<std::string, Container> containers_;  // by id
+  int next_id_ = 1;
+};
+
+}  // namespace spillway::test
