@@ -23,11 +23,9 @@ constexpr std::string_view kMetadataOnly =
 /// anything there: `..` would lead elsewhere with our rights.
 base::Result<std::string> object_path(std::string_view group, std::string_view resource, const std::string& ns,
                                       const std::string& name) {
-  for (const std::string& part : {ns, name}) {
-    if (part.empty() || part == "." || part == "..") {
-      return base::fail(ErrorKind::kInvalid, "\"" + part + "\" is no name of an object among the " +
-                                                 std::string(resource) + " of namespace \"" + ns + "\"");
-    }
+  const auto leads_elsewhere = [](const std::string& part) { return part.empty() || part == "." || part == ".."; };
+  if (leads_elsewhere(ns) || leads_elsewhere(name)) {
+    return base::fail(ErrorKind::kInvalid, "\"" + ns + "/" + name + "\" is no name among " + std::string(resource));
   }
   return std::string(group) + "/namespaces/" + net::encode_path_segment(ns) + "/" + std::string(resource) + "/" +
          net::encode_path_segment(name);

@@ -33,10 +33,10 @@ constexpr size_t kMaxNamePrefix = 220;  // a name has 253, and a dot and two num
 /// Cuts at a character, not inside one.
 std::string shortened(std::string text) {
   if (text.size() <= kMaxMessage) return text;
-  constexpr std::string_view more = "...";
-  size_t end = kMaxMessage - more.size();
+  constexpr std::string_view kMore = "...";
+  size_t end = kMaxMessage - kMore.size();
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return text.substr(0, end) + std::string(more);
+  return text.substr(0, end) + std::string(kMore);
 }
 
 std::string hex(std::uint64_t number) {

@@ -26,15 +26,15 @@ size_t utf8_length(std::string_view text, size_t at) {
 }
 
 void append_control(std::string& out, char c) {
-  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view kDigits = "0123456789abcdef";
   switch (c) {
     case '\n': out += "\\n"; break;
     case '\t': out += "\\t"; break;
     case '\r': out += "\\r"; break;
     default:
       out += "\\u00";
-      out += digits[(static_cast<unsigned char>(c) >> 4) & 15U];
-      out += digits[static_cast<unsigned char>(c) & 15U];
+      out += kDigits[(static_cast<unsigned char>(c) >> 4) & 15U];
+      out += kDigits[static_cast<unsigned char>(c) & 15U];
   }
 }
 

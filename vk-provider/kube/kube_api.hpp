@@ -15,7 +15,7 @@ namespace spillway::kube {
 struct KubeRequest {
   KubeRequest() = default;
   net::Method method = net::Method::kGet;
-  std::string target;        // /api/v1/pods?limit=250
+  std::string target;  // /api/v1/pods?limit=250
   std::string body;
   std::string content_type;  // application/json, application/strategic-merge-patch+json, application/apply-patch+yaml
   std::string accept = "application/json";

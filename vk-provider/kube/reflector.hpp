@@ -33,8 +33,8 @@ struct ReflectorConfig {
   std::string path;            // /api/v1/pods
   std::string field_selector;  // spec.nodeName=burst; may be empty
   /// How long one watch lasts before it is renewed from where it stands; zero: 5 to 10 minutes, at random. The server
-  /// sends a bookmark shortly before that, so a watch that stays silent beyond it is dead: this bounds how long a change
-  /// can go unnoticed on a connection that died without a word.
+  /// sends a bookmark shortly before that, so a watch that stays silent beyond it is dead: this bounds how long a
+  /// change can go unnoticed on a connection that died without a word.
   base::Duration watch_time{0};
 };
 

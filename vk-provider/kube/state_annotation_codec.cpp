@@ -7,7 +7,7 @@
 // version must do nothing with the pod; a field may be added without a new version only if it may be ignored.
 #include <utility>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
 #include "vk-provider/kube/json_writer.hpp"
 #include "vk-provider/kube/pod_codec.hpp"
 

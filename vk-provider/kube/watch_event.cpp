@@ -16,13 +16,13 @@ struct Parts {
 
 /// As the API server writes it: the object is the last member, so that nothing has to be scanned to find its end.
 std::optional<Parts> split_as_written(std::string_view line) {
-  constexpr std::string_view begin = R"({"type":)";
-  constexpr std::string_view middle = R"(,"object":)";
-  if (!line.starts_with(begin) || !line.ends_with("}}")) return std::nullopt;
-  line.remove_prefix(begin.size());
+  constexpr std::string_view kBegin = R"({"type":)";
+  constexpr std::string_view kMiddle = R"(,"object":)";
+  if (!line.starts_with(kBegin) || !line.ends_with("}}")) return std::nullopt;
+  line.remove_prefix(kBegin.size());
   const size_t quote = line.find('"', 1);
-  if (quote == std::string_view::npos || line.substr(quote + 1, middle.size()) != middle) return std::nullopt;
-  const size_t object = quote + 1 + middle.size();
+  if (quote == std::string_view::npos || line.substr(quote + 1, kMiddle.size()) != kMiddle) return std::nullopt;
+  const size_t object = quote + 1 + kMiddle.size();
   if (object >= line.size() || line[object] != '{') return std::nullopt;
   return Parts{line.substr(0, quote + 1), line.substr(object, line.size() - object - 1)};
 }

@@ -11,7 +11,7 @@ inline constexpr std::string_view kAnnotationPublicPorts = "spillway.dev/public-
 // Orders to the fake cloud, for trials and tests; ignored by every other provider.
 inline constexpr std::string_view kFakePrefix = "fake.spillway.dev/";
 
-// What only the daemon writes on a pod; see kube/state_annotation.hpp for the format of kAnnotationState.
+// What only the daemon writes on a pod; see kube/state_annotation_codec.cpp for the format of kAnnotationState.
 inline constexpr std::string_view kStatePrefix = "state.spillway.dev/";
 inline constexpr std::string_view kAnnotationState = "state.spillway.dev/placement";
 inline constexpr std::string_view kAnnotationAddresses = "state.spillway.dev/addresses";

@@ -22,9 +22,9 @@ constexpr int kMaxPower10 = 60;  // no number but zero fits beyond it
 
 std::optional<std::pair<int, int>> suffix_powers(std::string_view suffix) {
   if (suffix.empty()) return std::pair(0, 0);
-  constexpr std::string_view letters = "KMGTPE";
+  constexpr std::string_view kLetters = "KMGTPE";
   if (suffix.size() == 2 && suffix[1] == 'i') {
-    const size_t i = letters.find(suffix[0]);
+    const size_t i = kLetters.find(suffix[0]);
     if (i == std::string_view::npos) return std::nullopt;
     return std::pair(0, 10 * static_cast<int>(i + 1));
   }
@@ -37,7 +37,7 @@ std::optional<std::pair<int, int>> suffix_powers(std::string_view suffix) {
       case 'K': return std::nullopt;  // only Ki
       default: break;
     }
-    const size_t i = letters.find(suffix[0]);
+    const size_t i = kLetters.find(suffix[0]);
     if (i == std::string_view::npos) return std::nullopt;
     return std::pair(3 * static_cast<int>(i + 1), 0);
   }

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
 #include "test/support/scripted_kube_api.hpp"
 #include "test/support/virtual_time.hpp"
 #include "vk-provider/async/task_group.hpp"

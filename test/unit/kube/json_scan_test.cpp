@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
 #include "vk-provider/base/random.hpp"
 #include "vk-provider/kube/json_writer.hpp"
 
@@ -115,15 +115,15 @@ TEST_CASE("mutated text never breaks the scanner, and what nlohmann accepts it c
   base::SeededRandom random(11);
   const std::string seed =
       R"({"a":{"b":[1,2.5,-3e4,"x\"y\\",{"c":null,"d":true}],"\u00e4":"\ud83d\ude00"},"e":[],"f":{},"g":"} ] , :"})";
-  constexpr std::string_view letters = "{}[]\",:\\u0aD n1-.et";
+  constexpr std::string_view kLetters = "{}[]\",:\\u0aD n1-.et";
   for (int i = 0; i < 60000; ++i) {
     std::string text = seed;
     for (auto n = 1 + random.next() % 3; n > 0; --n) {
       const size_t at = random.next() % text.size();
       switch (random.next() % 3) {
-        case 0: text[at] = letters[random.next() % letters.size()]; break;
+        case 0: text[at] = kLetters[random.next() % kLetters.size()]; break;
         case 1: text.erase(at, 1 + random.next() % 4); break;
-        default: text.insert(at, 1, letters[random.next() % letters.size()]);
+        default: text.insert(at, 1, kLetters[random.next() % kLetters.size()]);
       }
       if (text.empty()) text = "{";
     }

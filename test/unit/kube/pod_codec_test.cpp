@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
 #include "vk-provider/base/random.hpp"
 
 namespace spillway::kube {
@@ -198,13 +198,13 @@ TEST_CASE("absent, null and mistyped optional fields are tolerated; the identity
 TEST_CASE("mutated pods are decoded or refused, never more") {
   base::SeededRandom random(5);
   const std::string texts[] = {golden("bound.json"), golden("running.json")};
-  constexpr std::string_view letters = "{}[]\",:\\u0an1-.et";
+  constexpr std::string_view kLetters = "{}[]\",:\\u0an1-.et";
   for (int i = 0; i < 20000; ++i) {
     std::string text = texts[random.next() % 2];
     for (auto n = random.next() % 4; n > 0; --n) {
       const size_t where = random.next() % text.size();
       switch (random.next() % 3) {
-        case 0: text[where] = letters[random.next() % letters.size()]; break;
+        case 0: text[where] = kLetters[random.next() % kLetters.size()]; break;
         case 1: text.erase(where, 1 + random.next() % 50); break;
         default: text[where] = static_cast<char>(random.next() & 0xFFU);
       }

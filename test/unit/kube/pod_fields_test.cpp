@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
 #include "vk-provider/kube/pod_codec.hpp"
 
 namespace spillway::kube {
@@ -201,6 +201,7 @@ std::vector<model::FieldUse> uses_of(const Json& pod) {
 
 std::vector<std::string> paths_of(const std::vector<model::FieldUse>& uses) {
   std::vector<std::string> out;
+  out.reserve(uses.size());
   for (const auto& use : uses) out.push_back(use.path);
   return out;
 }
@@ -251,7 +252,7 @@ TEST_CASE("no expectation and no rule is left over from a field that is gone") {
     CAPTURE(rule.path);
     CHECK(seen.insert(rule.path).second);
     const std::string path(rule.path);
-    CHECK(exists(path.find("resources.") == std::string::npos ? path : path.substr(0, path.find("[", 20))));
+    CHECK(exists(path.find("resources.") == std::string::npos ? path : path.substr(0, path.find('[', 20))));
   }
 }
 

@@ -318,13 +318,13 @@ TEST_CASE("mutated lines are events or not, never more") {
   const std::string seeds[] = {R"({"type":"ADDED","object":)" + object("a", 1) + "}",
                                R"({"type":"BOOKMARK","object":)" + bookmark(7, true) + "}",
                                R"({"type":"ERROR","object":{"code":410,"message":"x"}})"};
-  constexpr std::string_view letters = "{}[]\",:\\u0an1-.et";
+  constexpr std::string_view kLetters = "{}[]\",:\\u0an1-.et";
   for (int i = 0; i < 30000; ++i) {
     std::string line = seeds[random.next() % 3];
     for (auto n = random.next() % 3; n > 0; --n) {
       const size_t at = random.next() % line.size();
       if (random.next() % 2 == 0) {
-        line[at] = letters[random.next() % letters.size()];
+        line[at] = kLetters[random.next() % kLetters.size()];
       } else {
         line.erase(at, 1);
       }

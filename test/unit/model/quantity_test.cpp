@@ -115,10 +115,10 @@ TEST_CASE("what is no quantity, or does not fit, is refused") {
 
 TEST_CASE("no text breaks the reader of quantities") {
   base::SeededRandom random(7);
-  constexpr std::string_view letters = "0123456789.+-eEKMGTPikmun ";
+  constexpr std::string_view kLetters = "0123456789.+-eEKMGTPikmun ";
   for (int i = 0; i < 200000; ++i) {
     std::string text;
-    for (auto n = random.next() % 14; n > 0; --n) text += letters[random.next() % letters.size()];
+    for (auto n = random.next() % 14; n > 0; --n) text += kLetters[random.next() % kLetters.size()];
     CAPTURE(text);
     const Number value = quantity_value(text);
     const Number milli = quantity_milli(text);
