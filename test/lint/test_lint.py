@@ -145,11 +145,23 @@ def test_a_fault_stays_found_and_its_repair_is_noticed(tree: pathlib.Path) -> No
 
 
 def test_what_was_fine_is_looked_at_again_when_its_header_breaks(tree: pathlib.Path) -> None:
-    assert run(tree, "headers-alone")[0] == 0
+    plant(tree, "vk-provider/core/more.hpp", '#pragma once\n#include "vk-provider/core/decide.hpp"\n')
+    assert run(tree, "headers-alone", "clang-tidy")[0] == 0
     plant(tree, "vk-provider/base/number.hpp", "#pragma once\nMissing f();\n")
-    code, lines = run(tree, "headers-alone")
+    code, lines = run(tree, "headers-alone", "clang-tidy")
     assert code == 1
-    assert any(line.strip().startswith("vk-provider/core/decide.hpp: does not compile alone") for line in lines)
+    assert any(line.strip().startswith("vk-provider/core/more.hpp: does not compile alone") for line in lines)
+    assert any(line.startswith("FAIL clang-tidy") for line in lines)
+
+
+def test_a_header_with_a_source_is_proven_by_it(tree: pathlib.Path) -> None:
+    broken = CLEAN["vk-provider/core/decide.hpp"].replace("#include <string>", "")
+    plant(tree, "vk-provider/core/decide.hpp", broken)
+    assert run(tree, "clang-tidy")[0] == 1
+    source = CLEAN["vk-provider/core/decide.cpp"]
+    plant(tree, "vk-provider/core/decide.cpp", "#include <string>\n" + textwrap.dedent(source))
+    assert run(tree, "clang-tidy")[0] == 0
+    assert run(tree, "headers-alone")[0] == 1
 
 
 def test_what_was_fine_is_looked_at_again_when_the_settings_change(tree: pathlib.Path) -> None:
