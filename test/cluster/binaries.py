@@ -37,19 +37,21 @@ def _kubernetes_flags() -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Module:
-    """One Go module under go/: its programs by name, and what to link them with.
+    """One Go module: its programs by name, and what to link them with.
 
     `data` joins YAML files of a module that it requires: {file: (module, paths in it)}.
+    `folder` is where it lies, if not under go/.
     """
 
     name: str
     programs: dict[str, str]
     link_flags: tuple[str, ...] = ()
     data: dict[str, tuple[str, tuple[str, ...]]] = dataclasses.field(default_factory=dict)
+    folder: pathlib.Path | None = None
 
     @property
     def source(self) -> pathlib.Path:
-        return GO_DIR / self.name
+        return self.folder or GO_DIR / self.name
 
     def key(self) -> str:
         """Hash of everything of ours that decides what the programs are."""
@@ -97,6 +99,7 @@ MODULES = {
             },
         ),
         Module("virtual-kubelet", {"virtual-kubelet": "."}),
+        Module("loader", {"loader": "."}, folder=GO_DIR.parents[1] / "bench" / "loader"),
     )
 }
 

@@ -6,7 +6,7 @@
 # packages      Debian packages (compiler, libraries, Docker)
 # venv          the tests' Python environment, build/venv
 # controlplane  the Kubernetes control plane, built from its Go modules into the cache
-# peers         kwok and virtual-kubelet, for the bench
+# peers         kwok, virtual-kubelet and the load generator, for the bench
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -92,7 +92,7 @@ wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
 modules=()
 wants controlplane && modules+=(controlplane)
-wants peers && modules+=(kwok virtual-kubelet)
+wants peers && modules+=(kwok virtual-kubelet loader)
 
 # apt waits for the network and one core most of the time: where there already is a Go, the long
 # build runs beside it.

@@ -1,0 +1,1 @@
+"""Spillway beside its peers on one control plane: `make bench`."""
