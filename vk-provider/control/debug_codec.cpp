@@ -10,12 +10,10 @@ namespace {
 using nlohmann::json;
 
 json ages(const model::PodRecord& record, base::TimePoint now) {
-  constexpr std::array<const char*, model::kStageCount> names{"admitted", "waiting", "choosing", "creating",
-                                                              "booting",  "running", "stopping", "finished"};
   json entered = json::object();
   for (size_t i = 0; i < model::kStageCount; ++i) {
     if (record.entered.at(i) == base::TimePoint{}) continue;
-    entered[names.at(i)] = std::chrono::duration_cast<std::chrono::milliseconds>(now - record.entered.at(i)).count();
+    entered[std::string(model::kStageNames.at(i))] = std::chrono::duration_cast<std::chrono::milliseconds>(now - record.entered.at(i)).count();
   }
   return entered;
 }

@@ -15,8 +15,6 @@ namespace {
 constexpr size_t kWritesAtOnce = 24;
 constexpr size_t kReadsAtOnce = 16;
 
-std::string owner_of(const model::PodSpec& spec) { return spec.owner.uid.empty() ? spec.key.uid.str() : spec.owner.uid; }
-
 kube::EventTarget target_of(const model::PodKey& key) {
   kube::EventTarget target;
   target.ns = key.ns;
@@ -136,10 +134,9 @@ void PodController::join(PodEntry& entry) {
     const base::ProviderName& name = record.observed.state.record.placement.provider;
     const provider::ThrottledProvider* provider = d_.providers->find(name);
     if (provider == nullptr) {
-      log::error("the provider of a pod is not configured",
-                 {{"pod", record.key().to_string()}, {"provider", name},
-                  {"remedy", "add it to providers[] again until its pods are gone"}});
-      return;
+      joined.problem = "its provider " + name.str() + " is not configured; add it to providers[] until its pods are gone";
+      unjoined_.erase(uid);
+      return post(uid, std::move(joined));
     }
     // Every listing is newer than the lease: no former daemon buys any more, but for what old_creates_end covers.
     if (!listed_.contains(name)) return d_.ask_provider(name);
@@ -284,7 +281,7 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   const model::PodKey& key = entry.record.key();
   if (std::holds_alternative<a::Choose>(action)) return choose(uid, entry);
   if (const auto* refuse = std::get_if<a::Refuse>(&action)) {
-    return post(uid, core::event::Refused{refuse->message, brake_.hold_refused(owner_of(*entry.record.spec), d_.timers->now())});
+    return post(uid, core::event::Refused{refuse->message, brake_.hold_refused(entry.record.spec->owner_key(), d_.timers->now())});
   }
   if (std::holds_alternative<a::LookUp>(action)) return d_.ask_provider(entry.record.placement->provider);
   if (std::holds_alternative<a::CloseEntry>(action)) return post(uid, core::event::EntryClosed{});
@@ -293,7 +290,7 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
     return d_.events->normal(target_of(key), tell->reason, tell->message);
   }
   if (std::holds_alternative<a::NoteFailure>(action)) {
-    return brake_.note_failure(owner_of(*entry.record.spec), d_.timers->now());
+    return brake_.note_failure(entry.record.spec->owner_key(), d_.timers->now());
   }
   if (const auto* cool = std::get_if<a::CoolDown>(&action)) {
     return d_.offers->cool_down(cool->provider, cool->offer, d_.timers->now() + cool->how_long);

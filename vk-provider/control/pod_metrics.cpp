@@ -10,14 +10,11 @@ enum Index : size_t { kWaiting = 1, kCreating = 3, kBooting = 4, kRunning = 5, k
 
 double seconds(base::Duration d) { return std::chrono::duration<double>(d).count(); }
 
-const std::array<const char*, model::kStageCount> kStageNames{"admitted", "waiting", "choosing", "creating",
-                                                              "booting",  "running", "stopping", "finished"};
-
 }  // namespace
 
 PodMetrics::PodMetrics(base::Metrics& metrics) : metrics_(metrics) {
   for (size_t i = 0; i < model::kStageCount; ++i) {
-    gauges_.at(i) = &metrics.gauge("spillway_pods", "Pods by stage.", {{"stage", kStageNames.at(i)}});
+    gauges_.at(i) = &metrics.gauge("spillway_pods", "Pods by stage.", {{"stage", std::string(model::kStageNames.at(i))}});
   }
 }
 
@@ -43,6 +40,8 @@ void PodMetrics::moved(const PodEntry& entry, size_t from, base::TimePoint now) 
     step("created", "ok", "").observe(seconds(now - r.entered.at(kCreating)));
   }
   if (to == kRunning && from == kBooting) step("booted", "ok", "").observe(seconds(now - r.entered.at(kBooting)));
+  // An instance that is bought running has booted at once.
+  if (to == kRunning && from == kCreating) step("booted", "ok", "").observe(0);
   if (to == kWaiting) {
     step("chosen", "waiting", std::string(to_string(std::get<model::Waiting>(r.stage).why))).observe(seconds(now - entry.bound_at));
   }

@@ -20,8 +20,6 @@ constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
 constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
 constexpr double kRetryJitter = 0.2;
 
-std::string owner_of(const model::PodSpec& spec) { return spec.owner.uid.empty() ? spec.key.uid.str() : spec.owner.uid; }
-
 }  // namespace
 
 void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
@@ -29,9 +27,9 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
   const base::TimePoint now = d_.timers->now();
   const core::Requirements needs = core::compute_requirements(spec, entry.profile->public_ports);
   if (const auto message = core::refusal(spec, needs, d_.providers->abilities())) {
-    return post(uid, core::event::Refused{*message, brake_.hold_refused(owner_of(spec), now)});
+    return post(uid, core::event::Refused{*message, brake_.hold_refused(spec.owner_key(), now)});
   }
-  if (const base::TimePoint launch_at = brake_.may_launch_at(owner_of(spec), now); launch_at > now) {
+  if (const base::TimePoint launch_at = brake_.may_launch_at(spec.owner_key(), now); launch_at > now) {
     return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
                                        "an earlier pod of the same owner failed; the next launch waits", launch_at});
   }
@@ -102,7 +100,7 @@ void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const
   const auto tag = d_.ownership.make_tag(uid, entry.record.attempt + 1);
   if (!tag) {
     return post(uid, core::event::Refused{"metadata.uid is not a UUID, or the pod was tried too often",
-                                          brake_.hold_refused(owner_of(*entry.record.spec), now)});
+                                          brake_.hold_refused(entry.record.spec->owner_key(), now)});
   }
   const model::Offer& offer = *selection.winner;
   core::event::Chosen chosen;
@@ -117,7 +115,7 @@ void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const
   chosen.placement.attempt = entry.record.attempt + 1;
   chosen.provider = ProviderSet::facts(d_.providers->find(offer.provider)->info());
   chosen.price_cap = entry.profile->max_price_per_hour;
-  brake_.note_launch(owner_of(*entry.record.spec), now);
+  brake_.note_launch(entry.record.spec->owner_key(), now);
   post(uid, std::move(chosen));
 }
 

@@ -75,9 +75,10 @@ class Step {
   void on(const event::Joined& e) {
     if (!is<Admitted>()) return;
     r_.provider = e.provider;
-    if (r_.observed.state.kind == StateAnnotation::Kind::kUnreadable) {
-      tell(true, "UnreadableState", r_.observed.state.problem + "; nothing is bought or ended for this pod");
-      return wait(WaitReason::kUnreadableState, r_.observed.state.problem, TimePoint::max());
+    const bool unreadable = r_.observed.state.kind == StateAnnotation::Kind::kUnreadable;
+    if (const std::string& problem = unreadable ? r_.observed.state.problem : e.problem; !problem.empty()) {
+      tell(true, "UnreadableState", problem + "; nothing is bought or ended for this pod");
+      return wait(WaitReason::kUnreadableState, problem, TimePoint::max());
     }
     if (r_.observed.state.kind == StateAnnotation::Kind::kRecord) {
       r_.placement = r_.observed.state.record.placement;
@@ -491,11 +492,13 @@ class Step {
       act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
       return stop(instance.ref, StopReason::kTooDear);
     }
-    const bool resumed = is<Admitted>();
+    const auto* creating = find<Creating>();
+    const bool resumed = is<Admitted>() || (creating != nullptr && creating->step == Creating::Step::kLookUp);
     enter(Booting{instance, now_.steady});
     on_instance(instance);
     if (!is<Booting>()) return;
-    // Creating again with the same tag carries an unfinished instance on (an image pull that died with a daemon).
+    // Creating again with the same tag carries an unfinished instance on: the create died half way, with a daemon or
+    // with its answer.
     if (resumed && instance.state == InstanceState::kPending) act(action::Create{});
     wake_at(now_.steady + policy_.write_instance_after);
     wake_at(now_.steady + policy_.start_deadline);

@@ -185,7 +185,11 @@ bool has_something_to_say(const PodRecord& record) {
     // Absent from a listing once: nothing is concluded, and nothing new is known.
     return running->instance.state != model::InstanceState::kUnknown;
   }
-  return std::holds_alternative<model::Waiting>(record.stage) || std::holds_alternative<model::Booting>(record.stage);
+  if (const auto* waiting = std::get_if<model::Waiting>(&record.stage)) {
+    // Whoever can read our note may have it Running: what stands on the pod is truer than what we could say.
+    return waiting->why != model::WaitReason::kUnreadableState;
+  }
+  return std::holds_alternative<model::Booting>(record.stage);
 }
 
 }  // namespace

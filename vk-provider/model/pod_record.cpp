@@ -30,10 +30,4 @@ std::string_view to_string(StopReason why) {
   return "deleted";
 }
 
-std::string_view stage_name(const Stage& stage) {
-  constexpr std::array<std::string_view, kStageCount> names{"admitted", "waiting", "choosing", "creating",
-                                                            "booting",  "running", "stopping", "finished"};
-  return names.at(stage.index());
-}
-
 }  // namespace spillway::model

@@ -28,7 +28,7 @@ enum class WaitReason : std::uint8_t {
   kProviderUnavailable,  // nothing could be bought: credentials, quota, outage
   kImagePull,            // the image cannot be pulled; the instance was released meanwhile
   kStartFailed,          // the last instance never ran; the next offer is tried
-  kUnreadableState,      // our annotation has a version that we do not know: neither buy nor terminate
+  kUnreadableState,      // what we wrote on it cannot be followed (unknown version or provider): neither buy nor terminate
 };
 std::string_view to_string(WaitReason why);
 
@@ -108,8 +108,10 @@ struct Finished {
 
 using Stage = std::variant<Admitted, Waiting, Choosing, Creating, Booting, Running, Stopping, Finished>;
 /// `admitted`, `waiting`, ...: as in the documents, metrics and /debug/pods.
-std::string_view stage_name(const Stage& stage);
 inline constexpr size_t kStageCount = std::variant_size_v<Stage>;
+inline constexpr std::array<std::string_view, kStageCount> kStageNames{"admitted", "waiting", "choosing", "creating",
+                                                                       "booting",  "running", "stopping", "finished"};
+inline std::string_view stage_name(const Stage& stage) { return kStageNames.at(stage.index()); }
 
 /// How it ended; set once. With it the status is terminal.
 struct Outcome {

@@ -16,6 +16,7 @@
 
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
+#include "vk-provider/base/secret.hpp"
 #include "vk-provider/model/capability.hpp"
 
 namespace spillway::model {
@@ -124,6 +125,9 @@ struct PodSpec {
   std::vector<std::string> readiness_gates;
   /// Annotations of the pod under spillway.dev/ and fake.spillway.dev/ (never those under state.).
   std::map<std::string, std::string> annotations;
+
+  /// The UID of who would replace this pod; a bare pod is its own owner.
+  const std::string& owner_key() const { return owner.uid.empty() ? key.uid.str() : owner.uid; }
 };
 
 using PodSpecPtr = std::shared_ptr<const PodSpec>;
@@ -156,7 +160,7 @@ struct PullAuth {
   PullAuth() = default;
   std::string registry;
   std::string username;
-  std::string password;
+  base::Secret password;
 };
 
 /// All that a provider needs to start a pod. Never logged, never kept longer than the create call.

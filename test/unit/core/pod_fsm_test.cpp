@@ -159,6 +159,22 @@ TEST_CASE("an instance that turns up late is adopted") {
   CHECK_FALSE(life.does<action::Create>());
 }
 
+TEST_CASE("an instance that turns up unfinished is carried on with under the same tag") {
+  Life life;
+  life.to_create();
+  life.fail_create(ErrorKind::kUnknownOutcome);
+  life.on(event::InstanceSeen{test::an_instance(InstanceState::kPending)});
+  CHECK(life.stage() == "booting");
+  CHECK(life.does<action::Create>());
+  CHECK(life.record.attempt == 1);
+  // One that was answered carries on by itself.
+  Life answered;
+  answered.to_create();
+  answered.on(event::Created{test::an_instance(InstanceState::kPending)});
+  CHECK(answered.stage() == "booting");
+  CHECK_FALSE(answered.does<action::Create>());
+}
+
 TEST_CASE("a sold out offer cools down and the next one is chosen") {
   Life life;
   life.to_create();
@@ -445,6 +461,18 @@ TEST_CASE("our annotation in a version that we do not know: neither buy nor term
   life.user_deletes();
   CHECK_FALSE(life.does<action::Terminate>());
   CHECK_FALSE(life.does<action::DeletePod>());
+}
+
+TEST_CASE("the provider is not configured any more: neither buy nor terminate, and say so") {
+  Life life(test::a_pod(), with_state(true, "i-1"));
+  event::Joined joined;
+  joined.problem = "its provider old is not configured";
+  life.on(joined);
+  CHECK(life.stage() == "waiting");
+  CHECK(life.told() == "UnreadableState");
+  CHECK_FALSE(life.does<action::Choose>());
+  life.user_deletes();
+  CHECK(life.last.empty());
 }
 
 TEST_CASE("a copied manifest is bought for as if our annotation were not there") {

@@ -50,6 +50,9 @@ TEST_CASE("nothing is said before there is something to say") {
   model::Stopping deleted;
   deleted.why = model::StopReason::kDeleted;
   CHECK_FALSE(wanted_status(record_in(deleted), "192.0.2.1", kNow));
+  model::Waiting unreadable;
+  unreadable.why = model::WaitReason::kUnreadableState;
+  CHECK_FALSE(wanted_status(record_in(unreadable), "192.0.2.1", kNow));
 }
 
 TEST_CASE("while it is bought: Pending, ContainerCreating, scheduled and initialized but not ready") {
