@@ -67,15 +67,21 @@ std::string gpu_environment(const InstancePlan& plan, const HostConfig& host) {
   return host.gpu_environment_variable == "NVIDIA_VISIBLE_DEVICES" ? "void" : "-1";
 }
 
+/// On a host with GPUs, whatever its default runtime is, the variable is ours; but for containers with a device
+/// request, to which the engine gives the variable by itself.
+bool sets_gpu_variable(const InstancePlan& plan, const HostConfig& host) {
+  return host.gpu_count > 0 && (host.gpu_request == GpuRequest::kEnvironment || plan.gpus.empty());
+}
+
 json environment(const InstancePlan& plan, const model::ResolvedContainer& container, const HostConfig& host) {
-  const bool by_environment = host.gpu_request == GpuRequest::kEnvironment && host.gpu_count > 0;
+  const bool ours = sets_gpu_variable(plan, host);
   json out = json::array();
   for (const auto& [name, value] : container.env) {
     // With two of one name most programs take the first: the pod must not widen what it was given.
-    if (by_environment && name == host.gpu_environment_variable) continue;
+    if (ours && name == host.gpu_environment_variable) continue;
     out.push_back(name + "=" + value);
   }
-  if (by_environment) out.push_back(host.gpu_environment_variable + "=" + gpu_environment(plan, host));
+  if (ours) out.push_back(host.gpu_environment_variable + "=" + gpu_environment(plan, host));
   return out;
 }
 

@@ -223,6 +223,7 @@ TEST_CASE("docker codec: GPUs by device request") {
   CHECK(body["Env"] == json({"NVIDIA_VISIBLE_DEVICES=all"}));  // the engine adds its own after it
   plan.gpus.clear();
   CHECK_FALSE(container_body(plan, host)["HostConfig"].contains("DeviceRequests"));
+  CHECK(container_body(plan, host)["Env"] == json({"NVIDIA_VISIBLE_DEVICES=void"}));  // the default runtime may read it
 }
 
 TEST_CASE("docker codec: GPUs by environment, and no more than were bought") {
