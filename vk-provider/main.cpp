@@ -2,11 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <spillway_commit.hpp>
 #include <string>
 
 #include "providers/builtin.hpp"
 #include "providers/fake/fake_cloud_command.hpp"
-#include "spillway_commit.hpp"
 #include "vk-provider/daemon/cli_commands.hpp"
 
 namespace {
