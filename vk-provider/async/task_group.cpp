@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
@@ -77,11 +77,17 @@ asio::awaitable<void> TaskGroup::stop() {
 
 asio::awaitable<void> TaskGroup::join() {
   if (tasks_.empty()) co_return;
+  // Whoever waits for the end must not be cancelled away from it. The cancellation itself stays known, and takes effect
+  // afterwards: a caller that does not end with the group would otherwise go on for ever.
+  const bool throws = co_await asio::this_coro::throw_if_cancelled();
+  co_await asio::this_coro::throw_if_cancelled(false);
   asio::steady_timer done(executor_, asio::steady_timer::time_point::max());
-  on_empty_ = [&done] { done.cancel(); };
-  // The one who waits for the end must not be cancelled away from it.
-  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-  co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
+  on_empty_ = [&done, earlier = std::move(on_empty_)] {
+    if (earlier) earlier();
+    done.cancel();
+  };
+  while (!tasks_.empty()) co_await done.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_await asio::this_coro::throw_if_cancelled(throws);
 }
 
 }  // namespace spillway::async

@@ -26,8 +26,9 @@ boost::asio::awaitable<int> Daemon::run() {
   group_.spawn(lead());
   co_await stop_->wait();
   log::info("stopping: writes under way are finished; nodes, pods and instances stay as they are");
-  if (active_) co_await active_->shut_down(d_.timers->now() + kDrain);
+  // The lease outlasts the drain without another renewal. What lead() has begun to drop it has dropped after this.
   co_await group_.stop();
+  if (active_) co_await active_->shut_down(d_.timers->now() + kDrain);
   if (lease_) co_await lease_->release();
   active_.reset();
   lease_.reset();

@@ -30,7 +30,70 @@ async::Loop wait_for_permit(async::Timers& timers, async::Semaphore& semaphore, 
   got = static_cast<bool>(permit);
 }
 
+async::Loop stop_then_go_on(async::Timers& timers, async::TaskGroup& inner, bool& stopped, bool& went_on) {
+  co_await inner.stop();
+  stopped = true;
+  co_await timers.sleep_for(1h);
+  co_await timers.sleep_for(0s);  // a sleep that was cut short is noticed here
+  went_on = true;
+}
+
+/// Takes a minute to end after it was cancelled.
+async::Loop end_slowly(async::Timers& timers) {
+  co_await boost::asio::this_coro::throw_if_cancelled(false);
+  const auto end = timers.now() + 1min;
+  while (timers.now() < end) co_await timers.sleep_for(1s);
+}
+
 }  // namespace
+
+TEST_CASE("who has stopped a group can still be cancelled") {
+  VirtualReactor r;
+  async::TaskGroup inner(r.ctx.get_executor());
+  async::TaskGroup outer(r.ctx.get_executor());
+  int count = 0;
+  inner.spawn(note_times(r.timers, count));
+  bool stopped = false;
+  bool went_on = false;
+  outer.spawn(stop_then_go_on(r.timers, inner, stopped, went_on));
+  r.run_for(1s);
+  CHECK(stopped);
+  r.run(outer.stop());
+  CHECK_FALSE(went_on);
+}
+
+TEST_CASE("a cancellation that comes while a group is being stopped takes effect afterwards") {
+  VirtualReactor r;
+  async::TaskGroup inner(r.ctx.get_executor());
+  async::TaskGroup outer(r.ctx.get_executor());
+  inner.spawn(end_slowly(r.timers));
+  bool stopped = false;
+  bool went_on = false;
+  outer.spawn(stop_then_go_on(r.timers, inner, stopped, went_on));
+  r.run_for(1s);
+  const auto begin = r.timers.now();
+  r.run(outer.stop());
+  CHECK(inner.size() == 0);
+  CHECK(stopped);
+  CHECK_FALSE(went_on);
+  CHECK(r.timers.now() - begin < 2min);
+}
+
+TEST_CASE("several may wait for the end of a group") {
+  VirtualReactor r;
+  async::TaskGroup inner(r.ctx.get_executor());
+  async::TaskGroup outer(r.ctx.get_executor());
+  inner.spawn(end_slowly(r.timers));
+  bool first = false;
+  bool second = false;
+  bool went_on = false;
+  outer.spawn(stop_then_go_on(r.timers, inner, first, went_on));
+  outer.spawn(stop_then_go_on(r.timers, inner, second, went_on));
+  r.run_for(2min);
+  CHECK(first);
+  CHECK(second);
+  r.run(outer.stop());
+}
 
 TEST_CASE("an hour of virtual time passes without sleeping") {
   VirtualReactor r;
