@@ -143,8 +143,14 @@ def make_world(
     cluster: Cluster,
     rights: pathlib.Path,
     short_tmp: pathlib.Path,
+    new_cluster: Any,
+    new_engine: Any,
 ) -> Iterator[Worlds]:
-    """make_world("fake" | "docker", ...): a world with a daemon that is ready."""
+    """make_world("fake" | "docker", ...): a world with a daemon that is ready.
+
+    Asks for the other factories so that what they have made for a test ends after its worlds.
+    """
+    del new_cluster, new_engine
     worlds = Worlds(cluster, rights, short_tmp, lambda: request.getfixturevalue("engine"))
     yield worlds
     worlds.end(request.node.stash.get(_failed, False), _safe(request.node.name))
