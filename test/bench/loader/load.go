@@ -172,6 +172,7 @@ func one(ctx context.Context, client *kubernetes.Clientset, o options) (map[stri
 	go follow(ctx, client, o.namespace, version, changes, &watchFailure)
 
 	var fromBound, fromRequest []time.Duration
+	slowest, slowestStep := "", time.Duration(0)
 	for index := range o.count {
 		pod := podFor(o, index)
 		asked := time.Now()
@@ -191,7 +192,11 @@ func one(ctx context.Context, client *kubernetes.Clientset, o options) (map[stri
 				bound = seen.at
 			}
 			if running = runningAndReady(seen.pod); running {
-				fromBound = append(fromBound, seen.at.Sub(bound))
+				step := seen.at.Sub(bound)
+				fromBound = append(fromBound, step)
+				if step > slowestStep {
+					slowest, slowestStep = pod.Name, step
+				}
 				fromRequest = append(fromRequest, seen.at.Sub(asked))
 			}
 		}
@@ -202,6 +207,7 @@ func one(ctx context.Context, client *kubernetes.Clientset, o options) (map[stri
 	}
 	return map[string]any{
 		"count": o.count, "bound_to_running": summary(fromBound), "request_to_running": summary(fromRequest),
+		"slowest": slowest,
 	}, nil
 }
 
