@@ -103,7 +103,7 @@ class Demo:
             words = self.until(f"an event tells what was bought for {name_of(pod)}",
                                lambda p=pod: self.bought(p), 10)
             rows.append([name_of(pod), pod["status"]["phase"], address_of(pod), words])
-        self.table(rows)
+        self.table(rows[:1] + sorted(rows[1:], key=lambda row: row[3]))
 
     def containers(self) -> dict[str, str]:
         """Containers of all engines: id -> when it was started."""
