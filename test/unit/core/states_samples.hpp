@@ -68,6 +68,7 @@ inline model::StateRecord a_state(bool ran) {
 inline PodRecord admitted(model::StateAnnotation::Kind kind, bool ran) {
   PodRecord r = admit(test::share(test::a_pod()), test::seen_at(), kNow);
   r.observed.state.kind = kind;
+  if (kind == model::StateAnnotation::Kind::kUnreadable) r.observed.state.problem = "why";
   if (kind == model::StateAnnotation::Kind::kRecord) r.observed.state.record = a_state(ran);
   return r;
 }
@@ -139,7 +140,8 @@ inline std::vector<Situation> situations() {
     s.record = std::move(record);
     s.only = std::move(only);
   };
-  const std::vector<std::string> joins{"Joined(nothing)", "Joined(pending)", "Joined(running)"};
+  const std::vector<std::string> joins{"Joined(nothing)", "Joined(pending)", "Joined(running)",
+                                       "Joined(provider unknown)"};
   const std::vector<std::string> ends{"InstanceGone"};
   add("admitted", admitted(Kind::kAbsent, false));
   add("admitted, with an intent", admitted(Kind::kRecord, false), joins);
@@ -217,8 +219,13 @@ inline Event status_written(const PodRecord& r) {
   return written;
 }
 
-inline Event joined(std::optional<model::Instance> instance) {
-  return event::Joined{std::move(instance), test::facts(), kSteady};
+inline Event joined(std::optional<model::Instance> instance, std::string problem = {}) {
+  event::Joined joined;
+  joined.problem = std::move(problem);
+  joined.instance = std::move(instance);
+  joined.provider = test::facts();
+  joined.intent_may_land_until = kSteady;
+  return joined;
 }
 
 inline model::Instance failed_instance(bool image) {
@@ -265,6 +272,7 @@ inline std::vector<Happening> happenings() {
   plain("Joined(nothing)", joined({}));
   plain("Joined(pending)", joined(test::an_instance(InstanceState::kPending)));
   plain("Joined(running)", joined(test::an_instance(InstanceState::kRunning)));
+  plain("Joined(provider unknown)", joined({}, "why"));
   plain("Refused", event::Refused{"why", kSteady + 60s});
   plain("Held(NoCapacity)", event::Held{model::WaitReason::kNoCapacity, "why", kSteady + 15s});
   plain("Chosen", event::Chosen{test::a_placement(2), test::facts(), base::Money::from_micros(2'000'000)});
