@@ -1,7 +1,7 @@
 // A docker provider on the engine whose socket SPILLWAY_TEST_DOCKER_SOCKET names, in real time.
 //
 // The engine has an image `busybox:test` (or what SPILLWAY_TEST_DOCKER_IMAGE names) with sh, sleep and httpd. A test
-// ends what it made; the fixture checks that nothing of its tags is left.
+// ends what it made by the provider; what one that failed has left is removed after it.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -14,6 +14,7 @@
 #include "providers/docker/docker_provider.hpp"
 #include "test/support/provider_conformance.hpp"
 #include "test/support/real_reactor.hpp"
+#include "test/support/says.hpp"
 #include "vk-provider/base/random.hpp"
 #include "vk-provider/net/http_client.hpp"
 
@@ -34,7 +35,10 @@ inline std::string engine_image() {
 class DockerFixture {
  public:
   DockerFixture() : http(reactor.ctx.get_executor(), reactor.timers), random(1), daemon(start_daemon()) {}
-  ~DockerFixture() { stop_daemon(); }
+  ~DockerFixture() {
+    stop_daemon();
+    remove_leftovers();
+  }
   DockerFixture(const DockerFixture&) = delete;
   DockerFixture& operator=(const DockerFixture&) = delete;
 
@@ -148,6 +152,17 @@ class DockerFixture {
     auto response = own.run(client->send(std::move(request), own.timers.now() + std::chrono::seconds(30)));
     if (!response) throw std::runtime_error(response.error().message);
     return std::move(*response);
+  }
+
+  static void remove_leftovers() {
+    const auto listing = api(net::Method::kGet,
+                             "/containers/json?all=true&" + providers::docker::encode_label_filter("spillway.dev/tag"));
+    const auto entries = providers::docker::decode_list(listing.body);
+    if (!entries) return;
+    for (const auto& entry : *entries) {
+      if (!entry.name.starts_with("spw-it-") && !entry.name.starts_with("spw-conf-")) continue;
+      api(net::Method::kDelete, "/containers/" + entry.id + "?force=true&v=true");
+    }
   }
 
   RealReactor reactor;

@@ -205,7 +205,7 @@ TEST_CASE("docker faults: a container that was removed behind our back is a lost
   REQUIRE(rig.list());
   rig.engine().remove("spw-a-main");
   CHECK(rig.state("spw-a") == InstanceState::kFailed);
-  CHECK(rig.get("spw-a")->message.contains("main was removed"));
+  CHECK(says(rig.get("spw-a")->message, "main was removed"));
 }
 
 TEST_CASE("docker faults: a pull that brings the image") {
@@ -266,7 +266,7 @@ TEST_CASE("docker faults: pulls that fail say why, inside a 200 or with a code")
   CHECK(failed->image_error);
   CHECK(failed->containers[0].reason == row.reason);
   CHECK(failed->containers[0].message.starts_with("failed to pull image \"app:1\": "));
-  CHECK(failed->containers[0].message.contains(row.text));
+  CHECK(says(failed->containers[0].message, row.text));
   REQUIRE(rig.terminate("spw-a"));
   rig.settle();
   CHECK(rig.engine().size() == 0);
@@ -385,8 +385,8 @@ TEST_CASE("docker faults: a value that is not UTF-8 is named, never shown") {
   rig.settle();
   const auto failed = rig.get("spw-a");
   CHECK(failed->containers[0].reason == "CreateContainerConfigError");
-  CHECK(failed->containers[0].message.contains("environment variable KEY"));
-  CHECK_FALSE(failed->containers[0].message.contains("s3cret"));
+  CHECK(says(failed->containers[0].message, "environment variable KEY"));
+  CHECK_FALSE(says(failed->containers[0].message, "s3cret"));
 }
 
 TEST_CASE("docker faults: a terminate that was cut off is carried on with by the next") {

@@ -243,7 +243,7 @@ TEST_CASE("docker provider: a command that is not there is an exit, each time wi
   CHECK(first->state == InstanceState::kExited);
   CHECK(first->containers[0].exit_code == 127);
   CHECK(first->containers[0].reason == "ContainerCannotRun");
-  CHECK(first->containers[0].message.contains("\"/nope\": executable file not found"));
+  CHECK(says(first->containers[0].message, "\"/nope\": executable file not found"));
   rig.pass(10s);
   REQUIRE(rig.control("spw-a", ContainerAction::kStart));
   const auto second = rig.get("spw-a");

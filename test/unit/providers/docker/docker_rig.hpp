@@ -11,6 +11,7 @@
 #include "providers/docker/docker_provider.hpp"
 #include "test/support/docker_engine_model.hpp"
 #include "test/support/provider_conformance.hpp"
+#include "test/support/says.hpp"
 #include "test/support/virtual_time.hpp"
 
 namespace spillway::test {

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "test/support/says.hpp"
+
 using namespace spillway;
 using namespace spillway::providers::docker;
 using model::ContainerState;
@@ -47,6 +49,7 @@ struct Scene {
     context.provider = base::ProviderName("p");
     context.host = "box";
     context.container_scheme = "docker";
+    context.listed_at = listed_at;
     return to_instance(context, "t", group == groups.end() ? InstanceGroup() : group->second, facts, &progress);
   }
   bool ended() const {
@@ -57,6 +60,7 @@ struct Scene {
   std::vector<ContainerEntry> entries;
   FactsMap facts;
   Progress progress;
+  base::TimePoint listed_at{std::chrono::hours(1)};
 };
 
 }  // namespace
@@ -160,7 +164,7 @@ TEST_CASE("instance view: without its sandbox an instance is lost, unless it had
     scene.entries[0].state = "exited";
     scene.entries[0].status = "Exited (137) 2 seconds ago";
     CHECK(scene.view().state == InstanceState::kFailed);
-    CHECK(scene.view().message.contains("Exited (137)"));
+    CHECK(test::says(scene.view().message, "Exited (137)"));
   }
   SECTION("the sandbox is gone") {
     scene.entries.erase(scene.entries.begin());
@@ -177,11 +181,18 @@ TEST_CASE("instance view: without its sandbox an instance is lost, unless it had
 
 TEST_CASE("instance view: a container that was there and is gone was removed by somebody") {
   Scene scene;
-  scene.progress.seen = {"main"};
+  scene.progress.seen["main"] = scene.listed_at - std::chrono::seconds(1);
   CHECK(scene.view().state == InstanceState::kFailed);
   CHECK(scene.view().message == "container main was removed from the engine");
   scene.progress.ending = true;
   CHECK(scene.view().state == InstanceState::kTerminating);
+}
+
+TEST_CASE("instance view: a container that came into being after the listing was asked for is not gone") {
+  Scene scene;
+  scene.progress.active = true;
+  scene.progress.seen["main"] = scene.listed_at + std::chrono::milliseconds(1);
+  CHECK(scene.view().state == InstanceState::kPending);
 }
 
 TEST_CASE("instance view: several containers") {
