@@ -15,10 +15,10 @@ namespace daemon_ns = spillway::daemon;
 namespace fake = spillway::providers::fake;
 
 void add_output(CLI::App* command, daemon_ns::CliOptions& options) {
-  static const std::map<std::string, daemon_ns::Output> kWords = {{"table", daemon_ns::Output::kTable},
-                                                                  {"json", daemon_ns::Output::kJson}};
+  static const std::map<std::string, daemon_ns::Output> words = {{"table", daemon_ns::Output::kTable},
+                                                                 {"json", daemon_ns::Output::kJson}};
   command->add_option("-o,--output", options.output, "how to show it; default: table")
-      ->transform(CLI::CheckedTransformer(kWords).description(""))
+      ->transform(CLI::CheckedTransformer(words).description(""))
       ->type_name("table|json");
 }
 

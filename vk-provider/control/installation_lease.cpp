@@ -110,10 +110,10 @@ void InstallationLease::log_failure(const char* what, const base::Error& error) 
     base::log::debug(what, {{"lease", config_.ns + "/" + name_}, {"error", error}});
     return;
   }
-  const bool denied = error.kind == ErrorKind::kPermission;
-  base::log::warn(what, {{"lease", config_.ns + "/" + name_},
-                         {"error", error},
-                         {"remedy", denied ? "grant get, create and update of leases in this namespace" : "retrying"}});
+  std::string remedy = "retrying";
+  if (error.kind == ErrorKind::kPermission) remedy = "apply config/deploy: get, create and update of leases in this namespace";
+  if (error.kind == ErrorKind::kNotFound) remedy = "create the namespace " + config_.ns + ", or name another in installation.namespace";
+  base::log::warn(what, {{"lease", config_.ns + "/" + name_}, {"error", error}, {"remedy", remedy}});
 }
 
 boost::asio::awaitable<void> InstallationLease::acquire() {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vk-provider/base/log.hpp"
+#include "vk-provider/core/container_fsm.hpp"
 #include "vk-provider/kube/pod_codec.hpp"
 
 namespace spillway::control {
@@ -96,7 +97,23 @@ async::Loop PodController::run() {
   }
 }
 
+bool PodController::is_echo(std::string_view json) {
+  const kube::PodPeek peek = kube::peek_pod(json);
+  PodEntry* entry = store_.find(base::PodUid(std::string(peek.uid)));
+  if (entry == nullptr || std::holds_alternative<model::Admitted>(entry->record.stage)) return false;
+  const std::string& known = entry->record.observed.resource_version;
+  if (peek.resource_version == known) {
+    entry->in_list = true;
+    return !std::exchange(entry->foreign_change, false);
+  }
+  if (!model::is_older_version(peek.resource_version, known)) return false;
+  entry->in_list = true;
+  if (peek.resource_version != entry->own_version_before) entry->foreign_change = true;
+  return true;
+}
+
 void PodController::pod_seen(NodeSink& sink, std::string_view json) {
+  if (is_echo(json)) return;
   auto decoded = kube::decode_pod(json, [this](const base::PodUid& uid) { return store_.find(uid) != nullptr; });
   if (!decoded) {
     log::error("pod cannot be read", {{"node", sink.profile().name}, {"error", decoded.error()}});
@@ -131,7 +148,7 @@ void PodController::join(PodEntry& entry) {
   const base::PodUid uid = record.key().uid;
   core::event::Joined joined;
   if (record.observed.state.kind == model::StateAnnotation::Kind::kRecord) {
-    const base::ProviderName& name = record.observed.state.record.placement.provider;
+    const base::ProviderName& name = record.observed.state.record->placement.provider;
     const provider::ThrottledProvider* provider = d_.providers->find(name);
     if (provider == nullptr) {
       joined.problem = "its provider " + name.str() + " is not configured; add it to providers[] until its pods are gone";
@@ -192,7 +209,7 @@ void PodController::on_listing(const base::ProviderName& provider, const provide
     if (!record.placement || record.placement->tag != instance.tag) continue;
     present.insert(owner->uid);
     const model::Instance* known = instance_of(record);
-    if (known != nullptr && *known == instance && record.missing == 0) continue;
+    if (known != nullptr && record.missing == 0 && core::tells_nothing_new(record, *known, instance)) continue;
     if (expects_instance(record)) post(owner->uid, core::event::InstanceSeen{instance});
   }
   if (!list.complete) return;
@@ -320,6 +337,8 @@ void PodController::log_move(const PodEntry& entry) const {
   if (const auto* waiting = std::get_if<model::Waiting>(&r.stage)) why = to_string(waiting->why);
   if (const auto* stopping = std::get_if<model::Stopping>(&r.stage)) why = to_string(stopping->why);
   if (r.outcome && why.empty()) why = r.outcome->reason;
+  // Choosing takes no time, and what comes of it has its own line.
+  if (std::holds_alternative<model::Choosing>(r.stage)) return;
   log::info("pod moved", {{"pod", r.key().to_string()}, {"uid", r.key().uid}, {"stage", stage}, {"why", why},
                           {"provider", provider}, {"tag", tag}});
 }

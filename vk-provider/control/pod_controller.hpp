@@ -103,6 +103,8 @@ class PodController {
 
   // Events in, actions out (pod_controller.cpp).
   void pod_seen(NodeSink& sink, std::string_view json);
+  /// True if the object holds nothing that we do not know: most events are echoes of our own writes.
+  bool is_echo(std::string_view json);
   void pod_gone(const base::PodUid& uid);
   void join(PodEntry& entry);
   void post(const base::PodUid& uid, core::Event event);
@@ -115,6 +117,7 @@ class PodController {
   void choose(const base::PodUid& uid, PodEntry& entry);
   void choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs);
   async::Loop resolve_then_choose(Job job);
+  void resolved(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs, base::Result<model::ResolvedPod> pod);
   async::Task<model::ResolvedPod> resolve(model::PodSpecPtr spec, std::vector<int> public_ports);
   async::Loop create(Job job);
   async::Loop call_provider(Job job);
@@ -127,6 +130,7 @@ class PodController {
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
   void note_published(PodEntry& entry, const model::PodStatus& status);
+  static void note_own_version(PodEntry& entry, const std::string& version);
 
   PodDeps d_;
   PodStore store_;

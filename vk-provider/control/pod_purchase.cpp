@@ -20,6 +20,16 @@ constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
 constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
 constexpr double kRetryJitter = 0.2;
 
+base::Result<model::ResolvedPod> make_resolved(model::PodSpecPtr spec, std::vector<int> public_ports, const core::ConfigData& data) {
+  auto containers = core::resolve_containers(*spec, data);
+  if (!containers) return base::fail(std::move(containers.error()));
+  model::ResolvedPod pod;
+  pod.spec = std::move(spec);
+  pod.containers = std::move(*containers);
+  pod.public_ports = std::move(public_ports);
+  return pod;
+}
+
 }  // namespace
 
 void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
@@ -33,6 +43,9 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
     return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
                                        "an earlier pod of the same owner failed; the next launch waits", launch_at});
   }
+  if (core::config_sources(spec).empty()) {
+    return resolved(uid, entry, needs, make_resolved(entry.record.spec, needs.public_ports, {}));
+  }
   reads_.push(Job{uid, core::action::Choose{}});
 }
 
@@ -40,16 +53,19 @@ async::Loop PodController::resolve_then_choose(Job job) {
   PodEntry* entry = store_.find(job.uid);
   if (entry == nullptr) co_return;
   const core::Requirements needs = core::compute_requirements(*entry->record.spec, entry->profile->public_ports);
-  auto resolved = co_await resolve(entry->record.spec, needs.public_ports);
+  auto pod = co_await resolve(entry->record.spec, needs.public_ports);
   entry = store_.find(job.uid);
-  if (entry == nullptr) co_return;
-  if (!resolved) {
+  if (entry != nullptr) resolved(job.uid, *entry, needs, std::move(pod));
+}
+
+void PodController::resolved(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs,
+                             base::Result<model::ResolvedPod> pod) {
+  if (!pod) {
     const base::Duration wait = d_.random->jittered(kConfigRetry, kRetryJitter);
-    co_return post(job.uid, core::event::Held{model::WaitReason::kConfig, "Error: " + resolved.error().message,
-                                              d_.timers->now() + wait});
+    return post(uid, core::event::Held{model::WaitReason::kConfig, "Error: " + pod.error().message, d_.timers->now() + wait});
   }
-  entry->resolved = std::make_shared<const model::ResolvedPod>(std::move(*resolved));
-  choose_offer(job.uid, *entry, needs);
+  entry.resolved = std::make_shared<const model::ResolvedPod>(std::move(*pod));
+  choose_offer(uid, entry, needs);
 }
 
 async::Task<model::ResolvedPod> PodController::resolve(model::PodSpecPtr spec, std::vector<int> public_ports) {
@@ -67,13 +83,7 @@ async::Task<model::ResolvedPod> PodController::resolve(model::PodSpecPtr spec, s
       co_return base::fail(std::move(read.error()));
     }
   }
-  auto containers = core::resolve_containers(*spec, data);
-  if (!containers) co_return base::fail(std::move(containers.error()));
-  model::ResolvedPod pod;
-  pod.spec = std::move(spec);
-  pod.containers = std::move(*containers);
-  pod.public_ports = std::move(public_ports);
-  co_return pod;
+  co_return make_resolved(std::move(spec), std::move(public_ports), data);
 }
 
 void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs) {

@@ -30,8 +30,7 @@ void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
   bool needed = *wanted != r.observed.status;
   if (!needed) {
     const auto state = core::wanted_state(r);
-    const bool state_differs = state && (r.observed.state.kind != model::StateAnnotation::Kind::kRecord ||
-                                         r.observed.state.record != *state);
+    const bool state_differs = state && r.observed.state_fingerprint != model::fingerprint(*state);
     const auto* booting = std::get_if<model::Booting>(&r.stage);
     const bool too_early = booting != nullptr && now.steady - booting->since < d_.policy.write_instance_after;
     needed = (state_differs && !too_early) || core::wanted_addresses(r) != r.observed.addresses;
@@ -72,6 +71,7 @@ async::Loop PodController::write_intent(base::PodUid uid) {
     log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", version.error()}});
     co_return post(uid, core::event::IntentFailed{std::move(version.error())});
   }
+  note_own_version(*entry, *version);
   written.resource_version = std::move(*version);
   post(uid, std::move(written));
   post(uid, core::event::IntentWritten{});
@@ -91,9 +91,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   patch.status = *wanted;
   patch.previous = r.observed.status;
   const auto state = core::wanted_state(r);
-  if (state && (r.observed.state.kind != model::StateAnnotation::Kind::kRecord || r.observed.state.record != *state)) {
-    patch.state = state;
-  }
+  if (state && r.observed.state_fingerprint != model::fingerprint(*state)) patch.state = state;
   const std::string addresses = core::wanted_addresses(r);
   if (addresses != r.observed.addresses) patch.addresses = addresses;
 
@@ -109,6 +107,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   if (version) {
     entry->write_failures = 0;
     note_published(*entry, *wanted);
+    note_own_version(*entry, *version);
     written.resource_version = std::move(*version);
     co_return post(uid, std::move(written));
   }
@@ -126,6 +125,10 @@ async::Loop PodController::write_status(base::PodUid uid) {
   entry->write_again_at = d_.timers->now() + delay;
   wakes_.add(uid, entry->write_again_at);
   waker_->wake();
+}
+
+void PodController::note_own_version(PodEntry& entry, const std::string& version) {
+  entry.own_version_before = std::exchange(entry.own_version, version);
 }
 
 void PodController::note_published(PodEntry& entry, const model::PodStatus& status) {

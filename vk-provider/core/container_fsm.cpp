@@ -117,6 +117,19 @@ void apply_claims(model::PodRecord& record, const model::Instance& instance, bas
   }
 }
 
+bool tells_nothing_new(const model::PodRecord& record, const model::Instance& known, const model::Instance& listed) {
+  const bool same = known.ref == listed.ref && known.tag == listed.tag && known.state == listed.state &&
+                    known.message == listed.message && known.image_error == listed.image_error &&
+                    known.preempted == listed.preempted && known.address == listed.address && known.ports == listed.ports &&
+                    known.price_per_hour == listed.price_per_hour && known.billing == listed.billing &&
+                    known.created_at == listed.created_at;
+  if (!same) return false;
+  return std::all_of(listed.containers.begin(), listed.containers.end(), [&](const InstanceContainer& claim) {
+    return std::any_of(record.containers.begin(), record.containers.end(),
+                       [&](const ContainerRecord& c) { return c.claim == claim; });
+  });
+}
+
 bool all_ended(const model::PodRecord& record) {
   return !record.containers.empty() && std::all_of(record.containers.begin(), record.containers.end(), [](const auto& c) {
     return c.claim.state == ContainerState::kExited && !c.restart_at && !c.restart_under_way;

@@ -27,11 +27,11 @@ struct PodGone {};
 /// The providers were asked: what they hold for this pod, if anything. `intent_may_land_until` is when a create that a
 /// former daemon may have sent can no longer turn up.
 struct Joined {
-  /// Set: it cannot be said what is held (the provider is not configured any more). Neither buy nor terminate.
-  std::string problem;
   std::optional<model::Instance> instance;
   model::ProviderFacts provider;
   base::TimePoint intent_may_land_until;
+  /// Set: it cannot be said what is held (the provider is not configured any more). Neither buy nor terminate.
+  std::string problem{};
 };
 /// No provider can honour the pod. Failed at `fail_at`.
 struct Refused {

@@ -41,6 +41,19 @@ constexpr int kCreateFailures = 3;
 // Absence counts only when it is seen twice, and then a get has to agree.
 constexpr int kMissingListings = 2;
 
+/// Their claims stand in the record's containers; a second copy would only take room.
+Instance without_containers(Instance instance) {
+  instance.containers = {};
+  return instance;
+}
+
+/// What was written on the pod is needed once, when it is joined; from then on only whether it changed.
+void keep_fingerprint(model::ObservedPod& observed) {
+  if (!observed.state.record) return;
+  observed.state_fingerprint = model::fingerprint(*observed.state.record);
+  observed.state.record.reset();
+}
+
 /// One step: the record, the time, and the actions that come of it.
 class Step {
  public:
@@ -76,14 +89,14 @@ class Step {
     if (!is<Admitted>()) return;
     r_.provider = e.provider;
     const bool unreadable = r_.observed.state.kind == StateAnnotation::Kind::kUnreadable;
-    if (const std::string& problem = unreadable ? r_.observed.state.problem : e.problem; !problem.empty()) {
+    if (const std::string problem = unreadable ? r_.observed.state.problem.str() : e.problem; !problem.empty()) {
       tell(true, "UnreadableState", problem + "; nothing is bought or ended for this pod");
       return wait(WaitReason::kUnreadableState, problem, TimePoint::max());
     }
     if (r_.observed.state.kind == StateAnnotation::Kind::kRecord) {
-      r_.placement = r_.observed.state.record.placement;
+      r_.placement = r_.observed.state.record->placement;
       r_.attempt = r_.placement->attempt;
-      r_.ran = r_.observed.state.record.ran;
+      r_.ran = r_.observed.state.record->ran;
     }
     r_.ran = r_.ran || r_.observed.status.phase == model::PodPhase::kRunning;
     if (model::is_terminal(r_.observed.status.phase)) r_.outcome = observed_outcome();
@@ -516,8 +529,8 @@ class Step {
   void on_instance(const Instance& instance) {
     r_.missing = 0;
     r_.preempted = r_.preempted || instance.preempted;
-    if (auto* booting = find<Booting>()) booting->instance = instance;
-    if (auto* running = find<Running>()) running->instance = instance;
+    if (auto* booting = find<Booting>()) booting->instance = without_containers(instance);
+    if (auto* running = find<Running>()) running->instance = without_containers(instance);
     switch (instance.state) {
       case InstanceState::kPending:
       case InstanceState::kUnknown:
@@ -531,7 +544,7 @@ class Step {
     if (is<Booting>()) {
       if (!r_.ran) tell(false, "Started", started_message());
       r_.ran = true;
-      enter(Running{instance});
+      enter(Running{without_containers(instance)});
     }
     apply_claims(r_, instance, now_);
     if (all_ended(r_)) return completed(instance);
@@ -572,7 +585,7 @@ class Step {
   void stand_in_for_missing_instance() {
     Instance instance;
     if (r_.placement) instance.ref.provider = r_.placement->provider;
-    instance.ref.id = r_.observed.state.record.instance;
+    if (r_.observed.state.record) instance.ref.id = r_.observed.state.record->instance;
     r_.containers = make_container_records(*r_.spec, r_.observed.status);
     if (r_.deleting && !instance.ref.id.empty()) return stop(instance.ref, StopReason::kDeleted);
     enter(Running{instance});
@@ -727,6 +740,7 @@ PodRecord admit(model::PodSpecPtr spec, model::ObservedPod observed, base::Now n
 Actions advance(PodRecord& record, const Event& event, base::Now now, const PodPolicy& policy) {
   Step step(record, now, policy);
   std::visit([&](const auto& e) { step.on(e); }, event);
+  if (!std::holds_alternative<Admitted>(record.stage)) keep_fingerprint(record.observed);
   return step.take();
 }
 

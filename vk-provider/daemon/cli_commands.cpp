@@ -125,7 +125,9 @@ int command_version(const CliOptions& options, const std::string& git_commit) {
     print(stdout, w.close_object().text() + "\n");
     return kExitDone;
   }
-  for (const auto& [name, value] : rows) print(stdout, name + std::string(10 - name.size(), ' ') + value + "\n");
+  Table table({"PART", "VERSION"});
+  for (const auto& [name, value] : rows) table.add({name, value});
+  print(stdout, table.to_text());
   return kExitDone;
 }
 

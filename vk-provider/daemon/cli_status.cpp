@@ -24,7 +24,7 @@ std::string stage_of(const model::ObservedPod& pod) {
   if (pod.state.kind == StateAnnotation::Kind::kUnreadable) return "unreadable";
   if (pod.status.phase == PodPhase::kRunning) return "running";
   if (pod.state.kind != StateAnnotation::Kind::kRecord) return "waiting";
-  return pod.state.record.instance.empty() ? "creating" : "booting";
+  return pod.state.record->instance.empty() ? "creating" : "booting";
 }
 
 std::string why_of(const model::ObservedPod& pod) {

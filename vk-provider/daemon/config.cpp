@@ -132,6 +132,7 @@ void read_document(Reader& reader, const At& document, const ConfigSources& sour
   }
   out.providers = read_providers(reader, providers, sources);
   std::vector<std::string> names;
+  names.reserve(out.providers.size());
   for (const ProviderConfig& entry : out.providers) names.push_back(entry.name.str());
   out.nodes = read_profiles(reader, nodes, names, sources);
   read_placement(reader, section.get("placement"), out.placement);

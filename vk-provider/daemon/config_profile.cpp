@@ -92,6 +92,7 @@ std::vector<model::CapacityType> read_capacity_types(Section& section) {
   using model::CapacityType;
   const std::vector<CapacityType> all = {CapacityType::kOnDemand, CapacityType::kSpot, CapacityType::kReserved};
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const CapacityType type : all) names.emplace_back(to_string(type));
   const std::string allowed = "a list of " + join(names);
 
@@ -138,7 +139,8 @@ model::OfferFilter read_filter(Reader& reader, const At& at, const std::vector<s
   for (const std::string& name : names) {
     if (std::ranges::find(providers, name) == providers.end()) {
       const std::string known = providers.empty() ? "names of providers[]" : join(providers);
-      reader.fault(section.get("providers"), "found the provider \"" + name + "\"; allowed: " + known);
+      reader.fault(section.get("providers"),
+                   std::string("found the provider \"").append(name).append("\"; allowed: ").append(known));
     }
     out.providers.emplace_back(name);
   }
@@ -166,7 +168,8 @@ std::vector<int> read_ports(Section& section) {
     const bool number = word.size() <= 5 && word.find_first_not_of("0123456789") == std::string::npos;
     const int port = number ? std::stoi(word) : 0;
     if (port < 1 || port > kMaxPort) {
-      section.reader().fault(section.get("publicPorts"), "found \"" + word + "\"; allowed: " + allowed);
+      section.reader().fault(section.get("publicPorts"),
+                             std::string("found \"").append(word).append("\"; allowed: ").append(allowed));
     } else {
       out.push_back(port);
     }

@@ -57,7 +57,10 @@ class Converter {
   json mapping(const At& at, const std::string& below, int depth) {
     json out = json::object();
     for (const auto& [key, value] : reader_.entries(at, "a mapping")) {
-      out[key] = convert(value, below.empty() ? key : below + "." + key, depth + 1);
+      std::string path = below;
+      if (!path.empty()) path += '.';
+      path += key;
+      out[key] = convert(value, path, depth + 1);
     }
     return out;
   }

@@ -130,7 +130,7 @@ std::vector<std::pair<std::string, At>> Reader::entries(const At& at, std::strin
   return out;
 }
 
-Section::Section(Reader& reader, At at) : reader_(reader), at_(std::move(at)) {
+Section::Section(Reader& reader, const At& at) : reader_(reader), at_(at) {
   keys_ = reader_.entries(at_, "a mapping");
   for (const auto& [key, value] : keys_) values_.emplace(key, value);
 }

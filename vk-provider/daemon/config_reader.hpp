@@ -60,7 +60,7 @@ class Reader {
 /// A mapping with known keys. Every key is asked for, then finish() reports those that nobody asked for.
 class Section {
  public:
-  Section(Reader& reader, At at);
+  Section(Reader& reader, const At& at);
 
   /// The value of a key.
   At get(std::string_view key);
@@ -78,6 +78,7 @@ class Section {
     const At at = get(key);
     std::string word;
     std::vector<std::string> names;
+    names.reserve(words.size());
     for (const auto& entry : words) names.push_back(entry.first);
     if (!reader_.text(at, word, join(names))) return;
     for (const auto& [name, value] : words) {

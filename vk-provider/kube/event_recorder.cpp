@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -51,12 +53,21 @@ bool is_hopeless(ErrorKind kind) {
          kind == ErrorKind::kUnsupported;
 }
 
+/// An event as it is remembered for de-duplication: ten thousand pods have one each. All else of it comes again with the
+/// next call, so it is kept only while it is to be sent.
 struct Remembered {
-  Event event;
+  std::unique_ptr<Event> event;  // to be sent
+  std::string name;
+  base::WallTime first_seen;
+  int count = 0;
+  size_t object = 0;  // key of its bucket
   base::TimePoint last;
   bool sent = false;  // it stands at the API server
   bool queued = false;
 };
+
+/// A hash of object, reason and message: two events that shared one would be counted as one, which is harmless.
+using Key = size_t;
 
 struct Bucket {
   base::TokenBucket tokens{kObjectPerSecond, kObjectBurst};
@@ -77,7 +88,7 @@ struct EventRecorder::State {
   void record(bool warning, const EventTarget& target, std::string reason, std::string message);
   Event make_event(bool warning, const EventTarget& target, std::string reason, std::string message);
   void forget_old(base::TimePoint now);
-  boost::asio::awaitable<void> deliver(std::string key);
+  boost::asio::awaitable<void> deliver(Key key);
 
   static constexpr const char* kHelp = "Events, by what became of them.";
 
@@ -87,10 +98,10 @@ struct EventRecorder::State {
   std::unique_ptr<async::Waiter> waiter;
   base::Counter& sent;
   base::Counter& dropped;
-  std::unordered_map<std::string, Remembered> remembered;
-  std::deque<std::string> order;                    // the keys of `remembered`, looked through in turns for what is old
-  std::unordered_map<std::string, Bucket> buckets;  // by the object's UID
-  std::deque<std::string> queue;
+  std::unordered_map<Key, Remembered> remembered;
+  std::deque<Key> order;                    // the keys of `remembered`, looked through in turns for what is old
+  std::unordered_map<size_t, Bucket> buckets;  // by a hash of the object's UID
+  std::deque<Key> queue;
   bool delivering = false;
   std::uint64_t sequence = 0;
 };
@@ -135,25 +146,32 @@ void EventRecorder::State::record(bool warning, const EventTarget& target, std::
   const base::TimePoint now = timers.now();
   forget_old(now);
   message = shortened(std::move(message));
-  const std::string key = target.uid + '\n' + reason + '\n' + message;
+  const Key key = std::hash<std::string>{}(target.uid + '\n' + reason + '\n' + message);
+  const size_t object = std::hash<std::string>{}(target.uid);
   const auto known = remembered.find(key);
   if (known != remembered.end() && now - known->second.last < kSameEventFor) {
     Remembered& entry = known->second;
-    ++entry.event.count;
-    entry.event.last_seen = timers.wall();
+    entry.event = std::make_unique<Event>(make_event(warning, target, std::move(reason), std::move(message)));
+    entry.event->name = entry.name;
+    entry.event->first_seen = entry.first_seen;
+    entry.event->count = ++entry.count;
     entry.last = now;
     if (!std::exchange(entry.queued, true)) queue.push_back(key);
     return waiter->wake();
   }
   if (queue.size() >= kMaxQueue) return dropped.add();
-  Bucket& bucket = buckets[target.uid];
+  Bucket& bucket = buckets[object];
   if (bucket.tokens.reserve(now) > now) return dropped.add();
   if (known == remembered.end()) {
     ++bucket.entries;
     order.push_back(key);
   }
   Remembered& entry = remembered[key];
-  entry.event = make_event(warning, target, std::move(reason), std::move(message));
+  entry.event = std::make_unique<Event>(make_event(warning, target, std::move(reason), std::move(message)));
+  entry.name = entry.event->name;
+  entry.first_seen = entry.event->first_seen;
+  entry.count = 1;
+  entry.object = object;
   entry.last = now;
   entry.sent = false;
   if (!std::exchange(entry.queued, true)) queue.push_back(key);
@@ -163,16 +181,16 @@ void EventRecorder::State::record(bool warning, const EventTarget& target, std::
 /// Looks at two entries whenever one may come in, so that the work is spread and the memory bounded all the same.
 void EventRecorder::State::forget_old(base::TimePoint now) {
   for (int i = 0; i < 2 && !order.empty(); ++i) {
-    std::string key = std::move(order.front());
+    const Key key = order.front();
     order.pop_front();
     const auto it = remembered.find(key);
     if (it == remembered.end()) continue;
     const bool old = now - it->second.last >= kSameEventFor || remembered.size() > kMaxRemembered;
     if (it->second.queued || !old) {
-      order.push_back(std::move(key));
+      order.push_back(key);
       continue;
     }
-    const auto bucket = buckets.find(it->second.event.involved_uid);
+    const auto bucket = buckets.find(it->second.object);
     if (bucket != buckets.end() && --bucket->second.entries == 0) buckets.erase(bucket);
     remembered.erase(it);
   }
@@ -185,20 +203,20 @@ async::Loop EventRecorder::run() {
       co_await state.waiter->wait();
       continue;
     }
-    std::string key = std::move(state.queue.front());
+    const Key key = state.queue.front();
     state.queue.pop_front();
     state.delivering = true;
-    co_await state.deliver(std::move(key));
+    co_await state.deliver(key);
     state.delivering = false;
   }
 }
 
-boost::asio::awaitable<void> EventRecorder::State::deliver(std::string key) {
+boost::asio::awaitable<void> EventRecorder::State::deliver(Key key) {
   for (int attempt = 1;; ++attempt) {
     // Always what is known now: it may have happened again meanwhile. It cannot be forgotten while it is queued.
     auto it = remembered.find(key);
-    if (it == remembered.end()) co_return;
-    const Event event = it->second.event;
+    if (it == remembered.end() || !it->second.event) co_return;
+    const Event event = *it->second.event;
     const bool exists = it->second.sent;
     const base::Deadline deadline = timers.now() + kSendDeadline;
     auto done = exists ? co_await client.patch_event(event, deadline) : co_await client.create_event(event, deadline);
@@ -209,8 +227,12 @@ boost::asio::awaitable<void> EventRecorder::State::deliver(std::string key) {
     if (done || (!exists && done.error().kind == ErrorKind::kConflict)) {
       sent.add();
       it->second.sent = true;
-      it->second.queued = it->second.event.count != event.count;
-      if (it->second.queued) queue.push_back(std::move(key));
+      it->second.queued = it->second.count != event.count;
+      if (it->second.queued) {
+        queue.push_back(key);
+      } else {
+        it->second.event.reset();
+      }
       co_return;
     }
     if (exists && done.error().kind == ErrorKind::kNotFound) {
@@ -218,6 +240,7 @@ boost::asio::awaitable<void> EventRecorder::State::deliver(std::string key) {
     } else if (is_hopeless(done.error().kind) || attempt >= kTries) {
       dropped.add();
       it->second.queued = false;
+      it->second.event.reset();
       base::log::debug("event not written",
                        {{"reason", event.reason}, {"object", event.involved_name}, {"error", done.error()}});
       co_return;

@@ -243,7 +243,7 @@ std::string encode_provider_id_patch(const std::string& uid, const std::string& 
 
 base::Result<std::string> decode_server_version(std::string_view text_of_version) {
   const json object = json::parse(text_of_version, nullptr, false);
-  const std::string version = text(object, "gitVersion");
+  std::string version = text(object, "gitVersion");
   if (version.empty()) return base::fail(ErrorKind::kInvalid, "GET /version has no gitVersion");
   return version;
 }

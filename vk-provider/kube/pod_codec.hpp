@@ -24,6 +24,13 @@ struct DecodedPod {
 /// Decodes one Pod object. `known(uid)` true leaves `spec` out (it cannot change, and most events are status changes).
 base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<bool(const base::PodUid&)>& known);
 
+/// Identity and version of a Pod object: cheap, to see whether it has to be decoded at all. Views into the text.
+struct PodPeek {
+  std::string_view uid;
+  std::string_view resource_version;
+};
+PodPeek peek_pod(std::string_view json);
+
 /// What is to change of a pod's status and of our annotations in one request.
 struct PodStatusPatch {
   PodStatusPatch() = default;

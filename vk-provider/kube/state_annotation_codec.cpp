@@ -114,9 +114,11 @@ StateAnnotation decode_state(std::string_view text, const base::PodUid& uid) {
     return unreadable("its version is " + (version ? std::to_string(*version) : std::string("missing")) +
                       ", and this Spillway knows only " + std::to_string(kVersion));
   }
-  const std::string bad = read_record(object, uid, out.record);
+  model::StateRecord record;
+  const std::string bad = read_record(object, uid, record);
   if (!bad.empty()) return unreadable("its field " + bad + " is missing or wrong");
   out.kind = StateAnnotation::Kind::kRecord;
+  out.record = std::move(record);
   return out;
 }
 

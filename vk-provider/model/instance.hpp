@@ -10,6 +10,7 @@
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/money.hpp"
+#include "vk-provider/base/rare_text.hpp"
 
 namespace spillway::model {
 
@@ -38,8 +39,8 @@ struct InstanceContainer {
   std::string name;
   ContainerState state = ContainerState::kWaiting;
   /// While waiting: a kubelet's word for it (ContainerCreating, ErrImagePull, RunContainerError ...) and the text.
-  std::string reason;
-  std::string message;
+  base::RareText reason;
+  base::RareText message;
   std::optional<int> exit_code;  // of the last run; empty if the provider cannot tell
   bool oom_killed = false;
   int restarts = 0;  // that the provider did by itself; ours are counted in core
@@ -75,11 +76,11 @@ struct Instance {
   InstanceRef ref;
   base::InstanceTag tag;  // empty or foreign: not ours, never touched
   InstanceState state = InstanceState::kUnknown;
-  std::string message;    // why it failed or what it waits for; for people
+  base::RareText message;  // why it failed or what it waits for; for people
   bool image_error = false;  // with kFailed: the image cannot be pulled
   bool preempted = false;    // with kFailed, kTerminating or kExited: the provider took a spot instance back
   std::vector<InstanceContainer> containers;
-  std::string address;    // set only if the provider declares its addresses routable
+  base::RareText address;  // set only if the provider declares its addresses routable
   std::vector<InstancePort> ports;
   std::optional<base::Money> price_per_hour;  // read back from what was created
   Billing billing;

@@ -153,7 +153,7 @@ struct PodRecord {
   bool preempted = false;          // the provider took the instance back
   int missing = 0;                 // complete listings in a row without its instance
   std::vector<ContainerRecord> containers;
-  std::optional<Outcome> outcome;
+  base::Boxed<Outcome> outcome;
 
   bool deleting = false;           // metadata.deletionTimestamp is set, or the object is gone
   bool api_gone = false;           // the object is gone

@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "vk-provider/base/boxed.hpp"
 #include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/rare_text.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/model/placement.hpp"
 #include "vk-provider/model/pod_spec.hpp"
@@ -28,11 +30,11 @@ struct ContainerStatusState {
   enum class Kind : std::uint8_t { kNone, kWaiting, kRunning, kTerminated };
   Kind kind = Kind::kNone;
   std::int32_t exit_code = 0;                // terminated
-  std::string reason;                        // waiting, terminated
-  std::string message;                       // waiting, terminated
+  base::RareText reason;                     // waiting, terminated
+  base::RareText message;                    // waiting, terminated
   std::optional<base::WallTime> started_at;  // running, terminated
   std::optional<base::WallTime> finished_at; // terminated
-  std::string container_id;                  // terminated
+  base::RareText container_id;               // terminated
   bool operator==(const ContainerStatusState&) const = default;
 };
 
@@ -66,8 +68,8 @@ struct PodCondition {
   PodCondition() = default;
   enum class Status : std::uint8_t { kAbsent, kTrue, kFalse, kUnknown };
   Status status = Status::kAbsent;
-  std::string reason;
-  std::string message;
+  base::RareText reason;
+  base::RareText message;
   std::optional<base::WallTime> last_transition;
   bool operator==(const PodCondition&) const = default;
 };
@@ -75,10 +77,10 @@ struct PodCondition {
 struct PodStatus {
   PodStatus() = default;
   PodPhase phase = PodPhase::kUnset;
-  std::string reason;
-  std::string message;
+  base::RareText reason;
+  base::RareText message;
   std::string host_ip;
-  std::string pod_ip;
+  base::RareText pod_ip;
   std::optional<base::WallTime> start_time;
   std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
   std::vector<ContainerStatus> containers;  // sorted by name
@@ -97,6 +99,9 @@ struct StateRecord {
   bool operator==(const StateRecord&) const = default;
 };
 
+/// Equal records have equal fingerprints; never 0.
+std::uint64_t fingerprint(const StateRecord& record);
+
 struct StateAnnotation {
   StateAnnotation() = default;
   enum class Kind : std::uint8_t {
@@ -106,8 +111,8 @@ struct StateAnnotation {
     kRecord,
   };
   Kind kind = Kind::kAbsent;
-  StateRecord record;
-  std::string problem;  // for kUnreadable
+  base::Boxed<StateRecord> record;  // for kRecord; core drops it once a pod is under way and keeps its fingerprint
+  base::RareText problem;           // for kUnreadable
   bool operator==(const StateAnnotation&) const = default;
 };
 
@@ -122,7 +127,8 @@ struct ObservedPod {
   std::optional<base::WallTime> deletion_timestamp;
   std::chrono::seconds deletion_grace{0};
   StateAnnotation state;
-  std::string addresses;  // state.spillway.dev/addresses as it stands
+  std::uint64_t state_fingerprint = 0;  // of what stands on the pod, once state.record was dropped
+  base::RareText addresses;  // state.spillway.dev/addresses as it stands
   bool withheld_note = false;  // state.spillway.dev/withheld stands on the pod
   bool readiness_gates_true = true;  // every condition of spec.readinessGates is True
   PodStatus status;

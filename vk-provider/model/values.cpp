@@ -45,6 +45,25 @@ bool is_older_version(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
+std::uint64_t fingerprint(const StateRecord& record) {
+  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a
+  const auto mix = [&hash](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    hash = (hash ^ 0xffU) * 1099511628211ULL;
+  };
+  const Placement& p = record.placement;
+  mix(p.provider.str());
+  mix(p.offer.str());
+  mix(p.region);
+  mix(p.tag.str());
+  mix(record.instance.str());
+  for (const std::int64_t number : {p.price_per_hour.micros(), static_cast<std::int64_t>(p.gpu_count), static_cast<std::int64_t>(p.attempt),
+                                    static_cast<std::int64_t>(p.capacity_type), static_cast<std::int64_t>(record.ran)}) {
+    mix(std::to_string(number));
+  }
+  return hash == 0 ? 1 : hash;
+}
+
 std::string_view to_string(ConditionType type) {
   switch (type) {
     case ConditionType::kPodReadyToStartContainers: return "PodReadyToStartContainers";

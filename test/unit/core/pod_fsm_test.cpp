@@ -86,10 +86,12 @@ class Life {
 
 model::ObservedPod with_state(bool ran, const std::string& instance) {
   model::ObservedPod observed = test::seen_at();
+  model::StateRecord record;
+  record.placement = test::a_placement();
+  record.ran = ran;
+  record.instance = base::InstanceId(instance);
   observed.state.kind = model::StateAnnotation::Kind::kRecord;
-  observed.state.record.placement = test::a_placement();
-  observed.state.record.ran = ran;
-  observed.state.record.instance = base::InstanceId(instance);
+  observed.state.record = record;
   return observed;
 }
 

@@ -112,10 +112,10 @@ TEST_CASE("a running pod's status has the form in which it is computed") {
   CHECK(observed.withheld_note);
   CHECK_FALSE(observed.readiness_gates_true);
   REQUIRE(observed.state.kind == model::StateAnnotation::Kind::kRecord);
-  CHECK(observed.state.record.ran);
-  CHECK(observed.state.record.instance.str() == "i-77");
-  CHECK(observed.state.record.placement.price_per_hour == base::Money::from_micros(4780000));
-  CHECK(observed.state.record.placement.capacity_type == model::CapacityType::kSpot);
+  CHECK(observed.state.record->ran);
+  CHECK(observed.state.record->instance.str() == "i-77");
+  CHECK(observed.state.record->placement.price_per_hour == base::Money::from_micros(4780000));
+  CHECK(observed.state.record->placement.capacity_type == model::CapacityType::kSpot);
 
   const model::PodStatus& status = observed.status;
   CHECK(status.phase == model::PodPhase::kRunning);
@@ -279,7 +279,7 @@ TEST_CASE("what the merge would keep is removed by name") {
 TEST_CASE("intent, addresses and version travel with the status") {
   PodStatusPatch patch = a_patch();
   patch.resource_version = "81234";
-  patch.state = decode(golden("running.json")).observed.state.record;
+  patch.state = *decode(golden("running.json")).observed.state.record;
   patch.addresses = "8080=203.0.113.9:31234";
   patch.note_withheld_token = true;
   const Json json = encode(patch);
@@ -289,7 +289,7 @@ TEST_CASE("intent, addresses and version travel with the status") {
   CHECK(annotations["state.spillway.dev/withheld"] == "service-account-token");
   const auto state = decode_state(annotations["state.spillway.dev/placement"].get<std::string>(), kUid);
   REQUIRE(state.kind == model::StateAnnotation::Kind::kRecord);
-  CHECK(state.record == *patch.state);
+  CHECK(*state.record == *patch.state);
 
   PodStatusPatch removal = a_patch();
   removal.addresses = "";
@@ -298,7 +298,7 @@ TEST_CASE("intent, addresses and version travel with the status") {
 
 TEST_CASE("the state annotation is read only if it is ours and of a version that we know") {
   using StateKind = model::StateAnnotation::Kind;
-  const model::StateRecord record = decode(golden("running.json")).observed.state.record;
+  const model::StateRecord record = *decode(golden("running.json")).observed.state.record;
   const std::string text = encode_state(record);
   CHECK(decode_state(text, kUid).record == record);
   CHECK(decode_state(text, base::PodUid("another")).kind == StateKind::kForeign);
