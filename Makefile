@@ -11,6 +11,9 @@ NAME   ?= default
 
 # Scripts import test.cluster; without this they would find Python's own package of that name.
 export PYTHONPATH := $(CURDIR)
+# What was compiled in one clone serves the next one.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 
 .PHONY: help setup build test soak lint format demo bench cluster-up cluster-down clean
 
