@@ -80,9 +80,10 @@ void Host::remember(ContainerFacts facts) {
 }
 
 async::Task<Host::Observed> Host::observe(std::string label, base::Deadline deadline) {
+  Observed observed;
+  observed.asked_at = context_.timers->now();
   auto listing = co_await client_.list(std::move(label), deadline);
   if (!listing) co_return base::fail(std::move(listing.error()));
-  Observed observed;
   for (ContainerEntry& entry : listing->entries) {
     if (is_container(entry) && needs_inspection(entry, listing->engine_time)) {
       auto facts = co_await client_.inspect(entry.id, deadline);
@@ -98,23 +99,24 @@ async::Task<Host::Observed> Host::observe(std::string label, base::Deadline dead
     if (group.containers.empty()) continue;
     const WorkPtr work = work_of(tag);
     for (const ContainerEntry* const entry : group.containers) {
-      work->progress.seen.insert(docker::label(entry->labels, kLabelContainer));
+      work->progress.seen.emplace(docker::label(entry->labels, kLabelContainer), observed.asked_at);
     }
   }
   co_return observed;
 }
 
-model::Instance Host::view(const std::string& tag, const InstanceGroup& group, const FactsMap& facts) const {
+model::Instance Host::view(const std::string& tag, const InstanceGroup& group, const Observed& observed) const {
   ViewContext context;
   context.provider = context_.provider;
   context.host = config_.name;
   context.container_scheme = context_.container_scheme;
+  context.listed_at = observed.asked_at;
   const auto work = works_.find(tag);
-  return to_instance(context, tag, group, facts, work == works_.end() ? nullptr : &work->second->progress);
+  return to_instance(context, tag, group, observed.facts, work == works_.end() ? nullptr : &work->second->progress);
 }
 
-/// `listed_at` is when the listing was asked for: what came into being later is not in it, and not gone.
-void Host::forget_what_is_gone(const Observed& all, base::TimePoint listed_at) {
+/// What came into being after the listing was asked for is not in it, and not gone.
+void Host::forget_what_is_gone(const Observed& all) {
   std::set<std::string> ids;
   std::set<std::string> tags;
   for (const ContainerEntry& entry : all.entries) {
@@ -127,19 +129,18 @@ void Host::forget_what_is_gone(const Observed& all, base::TimePoint listed_at) {
   std::erase_if(works_, [&](const auto& item) {
     const Work& work = *item.second;
     if (tags.contains(item.first) || work.progress.active || work.progress.ending) return false;
-    return !work.finished_at || *work.finished_at < listed_at;
+    return !work.finished_at || *work.finished_at < all.asked_at;
   });
 }
 
 async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefix, base::Deadline deadline) {
-  const base::TimePoint listed_at = context_.timers->now();
   const auto observed = co_await observe(std::string(kLabelTag), deadline);
   if (!observed) co_return base::fail(observed.error());
   std::vector<model::Instance> instances;
   for (const auto& [tag, group] : group_by_tag(observed->entries)) {
-    if (tag.starts_with(tag_prefix)) instances.push_back(view(tag, group, observed->facts));
+    if (tag.starts_with(tag_prefix)) instances.push_back(view(tag, group, *observed));
   }
-  forget_what_is_gone(*observed, listed_at);
+  forget_what_is_gone(*observed);
   co_return instances;
 }
 
@@ -151,7 +152,7 @@ async::Task<model::Instance> Host::get(std::string tag, base::Deadline deadline)
   if (it == groups.end()) {
     co_return base::fail(base::ErrorKind::kNotFound, "docker host " + config_.name + " has no instance " + tag);
   }
-  co_return view(tag, it->second, observed->facts);
+  co_return view(tag, it->second, *observed);
 }
 
 Host::Holdings Host::holdings(const InstanceGroups& groups) {

@@ -77,6 +77,7 @@ class Host {
 
   struct Observed {
     Observed() = default;
+    base::TimePoint asked_at{};
     std::vector<ContainerEntry> entries;
     FactsMap facts;
   };
@@ -105,10 +106,10 @@ class Host {
   async::Task<Observed> observe(std::string label, base::Deadline deadline);
   bool needs_inspection(const ContainerEntry& entry, std::optional<base::WallTime> engine_time) const;
   void remember(ContainerFacts facts);
-  void forget_what_is_gone(const Observed& all, base::TimePoint listed_at);
+  void forget_what_is_gone(const Observed& all);
   Holdings holdings(const InstanceGroups& groups);
   std::vector<model::Offer> offers(const std::optional<Holdings>& held) const;
-  model::Instance view(const std::string& tag, const InstanceGroup& group, const FactsMap& facts) const;
+  model::Instance view(const std::string& tag, const InstanceGroup& group, const Observed& observed) const;
   WorkPtr work_of(const std::string& tag);
 
   // host_create.cpp

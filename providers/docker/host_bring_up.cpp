@@ -164,7 +164,7 @@ asio::awaitable<Host::Step> Host::make_container(WorkPtr work, std::shared_ptr<c
   const std::string name = container_name(plan->tag, container.name);
   const auto answer = co_await client_.create(name, std::move(*body), in(kCallTime));
   if (answer && answer->ok()) {
-    work->progress.seen.insert(container.name);
+    work->progress.seen.emplace(container.name, context_.timers->now());
     co_return co_await start_container(work, container.name, answer->text);
   }
   if (!answer) co_return Step::kAgain;  // unknown: the next attempt begins with a look

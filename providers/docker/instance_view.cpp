@@ -69,18 +69,20 @@ void set_state(model::Instance& instance, InstanceState state, std::string messa
   instance.message = std::move(message);
 }
 
-/// The containers that existed once and are gone: somebody removed them.
+/// A container that existed before the listing was asked for and is not in it: somebody removed it.
 std::string removed_container(const InstanceGroup& group, const std::vector<std::string>& expected,
-                              const Progress* progress) {
+                              const Progress* progress, base::TimePoint listed_at) {
   if (progress == nullptr) return "";
   for (const std::string& name : expected) {
-    if (progress->seen.contains(name) && find_container(group, name) == nullptr) return name;
+    const auto seen = progress->seen.find(name);
+    if (seen == progress->seen.end() || seen->second > listed_at) continue;
+    if (find_container(group, name) == nullptr) return name;
   }
   return "";
 }
 
 void decide_state(model::Instance& instance, const InstanceGroup& group, const FactsMap& facts,
-                  const Progress* progress, const std::vector<std::string>& expected) {
+                  const Progress* progress, const std::vector<std::string>& expected, base::TimePoint listed_at) {
   const auto in_state = [&](ContainerState state) {
     return std::count_if(instance.containers.begin(), instance.containers.end(),
                          [state](const InstanceContainer& c) { return c.state == state; });
@@ -96,7 +98,7 @@ void decide_state(model::Instance& instance, const InstanceGroup& group, const F
     return set_state(instance, InstanceState::kFailed,
                      "the sandbox ended (" + group.sandbox->status + "), and with it the network of its containers");
   }
-  const std::string removed = removed_container(group, expected, progress);
+  const std::string removed = removed_container(group, expected, progress, listed_at);
   if (!removed.empty()) {
     return set_state(instance, InstanceState::kFailed, "container " + removed + " was removed from the engine");
   }
@@ -174,7 +176,7 @@ model::Instance to_instance(const ViewContext& context, const std::string& tag, 
       instance.price_per_hour = base::Money::from_micros(micros);
     }
   }
-  decide_state(instance, group, facts, progress, expected);
+  decide_state(instance, group, facts, progress, expected, context.listed_at);
   return instance;
 }
 

@@ -5,11 +5,11 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "providers/docker/codec.hpp"
+#include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/model/instance.hpp"
 
@@ -41,7 +41,7 @@ struct Progress {
   bool ending = false;  // terminate was accepted
   std::string activity;
   std::map<std::string, StartFailure> failures;  // by name of container
-  std::set<std::string> seen;                    // names of containers that existed once
+  std::map<std::string, base::TimePoint> seen;   // containers that existed once, and since when that is known
 };
 
 /// True once every container ended and the restart policy wants none back: such an instance is kept for its logs, and
@@ -56,6 +56,7 @@ struct ViewContext {
   base::ProviderName provider;
   std::string host;
   std::string container_scheme;
+  base::TimePoint listed_at{};  // when the listing was asked for: what came into being later is not in it, and not gone
 };
 
 model::Instance to_instance(const ViewContext& context, const std::string& tag, const InstanceGroup& group,
