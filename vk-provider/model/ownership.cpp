@@ -75,11 +75,11 @@ std::optional<std::array<std::uint8_t, kUuidBytes>> parse_uuid(std::string_view 
 }
 
 std::string format_uuid(const std::vector<std::uint8_t>& bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
   for (const std::uint8_t b : bytes) {
-    out += digits[b >> 4];
-    out += digits[b & 15U];
+    out += kDigits[b >> 4];
+    out += kDigits[b & 15U];
     if (is_dash_position(out.size())) out += '-';
   }
   return out;
