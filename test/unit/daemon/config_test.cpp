@@ -296,35 +296,27 @@ admin:
 log: loud
 spend: {}
 )");
-  CHECK(
-      faults ==
-      Lines{
-          "spillway.yaml:1: apiVersion: found \"spillway.dev/v2\"; allowed: spillway.dev/v1",
-          "spillway.yaml:3: installation.name: found \"Team A\"; allowed: at most 63 of a-z, 0-9 and '-', a letter or "
-          "digit at both ends",
-          "spillway.yaml:6: nodes[0].capcity: found an unknown key; allowed: capacity (the nearest of name, labels, "
-          "annotations, capacity, providerTaint, internalIP, maxPricePerHour, offers, publicPorts)",
-          "spillway.yaml:8: nodes[0].capacity.cpu: found \"lots\"; allowed: a quantity such as 64 or 500m or 256Gi",
-          "spillway.yaml:9: nodes[0].capacity[\"nvidia.com/gpu\"]: found \"1.5\"; allowed: a whole number",
-          "spillway.yaml:10: nodes[0].providerTaint: found \"yes\"; allowed: true, false",
-          "spillway.yaml:11: nodes[0].maxPricePerHour: found \"-1\"; allowed: dollars per hour such as 2.50, of at "
-          "most 6 decimals",
-          "spillway.yaml:13: nodes[0].offers.providers: found the provider \"d\"; allowed: c",
-          "spillway.yaml:14: nodes[0].offers.gpuModels: found \"NVIDIA H100\"; allowed: H100",
-          "spillway.yaml:15: nodes[0].offers.capacityTypes[0]: found \"cheap\"; allowed: on-demand, spot, reserved",
-          "spillway.yaml:16: nodes[0].publicPorts: found \"0\"; allowed: a list of port numbers from 1 to 65535",
-          "spillway.yaml:17: nodes[1]: found the name \"burst\" a second time; allowed: a name of its own for each "
-          "node",
-          "spillway.yaml:20: providers[0].type: found \"clod\"; allowed: cloud (the nearest is cloud)",
-          "spillway.yaml:22: placement.startDeadline: found \"20\"; allowed: a duration such as 20s, 5m or 1h30m, "
-          "from 1m to 24h",
-          "spillway.yaml:23: placement.createDeadline: found \"25s\"; allowed: a duration such as 20s, 5m or 1h30m, "
-          "from 1s to 20s",
-          "spillway.yaml:25: admin.port: found \"70000\"; allowed: a whole number from 0 to 65535",
-          "spillway.yaml:26: log: found \"loud\"; allowed: a mapping",
-          "spillway.yaml:27: spend: found an unknown key; allowed: apiVersion, installation, nodes, providers, "
-          "placement, admin, log",
-      });
+  std::string text;
+  for (const std::string& fault : faults) text += fault + "\n";
+  CHECK(text == R"(spillway.yaml:1: apiVersion: found "spillway.dev/v2"; allowed: spillway.dev/v1
+spillway.yaml:3: installation.name: found "Team A"; allowed: at most 63 of a-z, 0-9 and '-', a letter or digit at both ends
+spillway.yaml:6: nodes[0].capcity: found an unknown key; allowed: capacity (the nearest of name, labels, annotations, capacity, providerTaint, internalIP, maxPricePerHour, offers, publicPorts)
+spillway.yaml:8: nodes[0].capacity.cpu: found "lots"; allowed: a quantity such as 64 or 500m or 256Gi
+spillway.yaml:9: nodes[0].capacity["nvidia.com/gpu"]: found "1.5"; allowed: a whole number
+spillway.yaml:10: nodes[0].providerTaint: found "yes"; allowed: true, false
+spillway.yaml:11: nodes[0].maxPricePerHour: found "-1"; allowed: dollars per hour such as 2.50, of at most 6 decimals
+spillway.yaml:13: nodes[0].offers.providers: found the provider "d"; allowed: c
+spillway.yaml:14: nodes[0].offers.gpuModels: found "NVIDIA H100"; allowed: H100
+spillway.yaml:15: nodes[0].offers.capacityTypes[0]: found "cheap"; allowed: on-demand, spot, reserved
+spillway.yaml:16: nodes[0].publicPorts: found "0"; allowed: a list of port numbers from 1 to 65535
+spillway.yaml:17: nodes[1]: found the name "burst" a second time; allowed: a name of its own for each node
+spillway.yaml:20: providers[0].type: found "clod"; allowed: cloud (the nearest is cloud)
+spillway.yaml:22: placement.startDeadline: found "20"; allowed: a duration such as 20s, 5m or 1h30m, from 1m to 24h
+spillway.yaml:23: placement.createDeadline: found "25s"; allowed: a duration such as 20s, 5m or 1h30m, from 1s to 20s
+spillway.yaml:25: admin.port: found "70000"; allowed: a whole number from 0 to 65535
+spillway.yaml:26: log: found "loud"; allowed: a mapping
+spillway.yaml:27: spend: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, admin, log
+)");
 }
 
 TEST_CASE("documents that are no configuration are refused with a place") {
@@ -467,7 +459,7 @@ TEST_CASE("a secret comes from a file or the environment, and is never shown") {
   };
   const auto faults_of = [&](const std::string& config) {
     Lines out;
-    for (std::string line : loader.bad(with(config))) out.push_back(line.substr(loader.file.size()));
+    for (const std::string& line : loader.bad(with(config))) out.push_back(line.substr(loader.file.size()));
     return out;
   };
 
