@@ -46,9 +46,7 @@ Target parse(const std::string& target) {
   return parsed;
 }
 
-bool has_prefix(const std::string& path, const std::string& collection) {
-  return path.starts_with(collection + "/");
-}
+bool has_prefix(const std::string& path, const std::string& collection) { return path.starts_with(collection + "/"); }
 
 /// /api/v1/pods lists the pods of all namespaces.
 bool in_collection(const std::string& path, const std::string& collection) {
@@ -97,7 +95,8 @@ void merge_list(json& into, const json& patch, const std::string& key) {
       into = json::array();
       continue;
     }
-    auto it = std::find_if(into.begin(), into.end(), [&](const json& known) { return known.value(key, "") == item.value(key, ""); });
+    auto it = std::find_if(into.begin(), into.end(),
+                           [&](const json& known) { return known.value(key, "") == item.value(key, ""); });
     if (item.value("$patch", "") == "delete") {
       if (it != into.end()) into.erase(it);
     } else if (it != into.end()) {
@@ -142,7 +141,9 @@ class ApiServerModel::WatchStream final : public async::ByteStream {
       for (const auto& [path, object] : model_.objects_) {
         if (matches(path, object)) push("ADDED", object);
       }
-      json end{{"metadata", {{"resourceVersion", std::to_string(model_.version_)}, {"annotations", {{"k8s.io/initial-events-end", "true"}}}}}};
+      json end{{"metadata",
+                {{"resourceVersion", std::to_string(model_.version_)},
+                 {"annotations", {{"k8s.io/initial-events-end", "true"}}}}}};
       push("BOOKMARK", end);
     } else {
       const std::string version = find("resourceVersion");
@@ -169,7 +170,9 @@ class ApiServerModel::WatchStream final : public async::ByteStream {
     if (model_.timers_.now() < ends_) co_return base::fail(ErrorKind::kDeadline, "silent");
     co_return std::string();
   }
-  async::Task<void> write(std::string, base::Deadline) override { co_return base::fail(ErrorKind::kUnsupported, "a watch"); }
+  async::Task<void> write(std::string, base::Deadline) override {
+    co_return base::fail(ErrorKind::kUnsupported, "a watch");
+  }
   async::Task<void> close_write(base::Deadline) override { co_return base::fail(ErrorKind::kUnsupported, "a watch"); }
 
  private:
@@ -194,7 +197,9 @@ ApiServerModel::ApiServerModel(async::Timers& timers) : timers_(timers) {
 }
 ApiServerModel::~ApiServerModel() = default;
 
-async::Task<kube::KubeResponse> ApiServerModel::send(kube::KubeRequest request, base::Deadline) { co_return answer(request); }
+async::Task<kube::KubeResponse> ApiServerModel::send(kube::KubeRequest request, base::Deadline) {
+  co_return answer(request);
+}
 
 async::Task<async::ByteStreamPtr> ApiServerModel::watch(kube::KubeRequest request, base::Deadline) {
   const Target target = parse(request.target);
@@ -244,7 +249,8 @@ base::Result<kube::KubeResponse> ApiServerModel::answer(const kube::KubeRequest&
   const Target target = parse(request.target);
   ++requests_[verb_of(request, target) + " " + resource_of(target.path)];
   const json body = request.body.empty() ? json::object() : json::parse(request.body);
-  const std::string path = target.path.ends_with("/status") ? target.path.substr(0, target.path.size() - 7) : target.path;
+  const std::string path =
+      target.path.ends_with("/status") ? target.path.substr(0, target.path.size() - 7) : target.path;
   base::Result<json> result = json();
   switch (request.method) {
     case net::Method::kGet: {
@@ -276,7 +282,8 @@ base::Result<kube::KubeResponse> ApiServerModel::answer(const kube::KubeRequest&
     case net::Method::kPut: {
       if (!objects_.contains(path)) {
         result = base::fail(ErrorKind::kNotFound, path + " not found");
-      } else if (objects_.at(path)["metadata"].value("resourceVersion", "") != body["metadata"].value("resourceVersion", "")) {
+      } else if (objects_.at(path)["metadata"].value("resourceVersion", "") !=
+                 body["metadata"].value("resourceVersion", "")) {
         result = base::fail(ErrorKind::kConflict, "the object has been modified");
       } else {
         json object = body;
@@ -301,7 +308,8 @@ base::Result<json> ApiServerModel::patch(const std::string& path, const json& bo
   if (it == objects_.end()) return base::fail(ErrorKind::kNotFound, path + " not found");
   const json& metadata = it->second["metadata"];
   const json wanted = body.value("metadata", json::object());
-  if (wanted.contains("uid") && wanted["uid"] != metadata["uid"]) return base::fail(ErrorKind::kConflict, "another UID");
+  if (wanted.contains("uid") && wanted["uid"] != metadata["uid"])
+    return base::fail(ErrorKind::kConflict, "another UID");
   if (wanted.contains("resourceVersion") && wanted["resourceVersion"] != metadata["resourceVersion"]) {
     return base::fail(ErrorKind::kConflict, "the object has been modified");
   }

@@ -27,8 +27,8 @@ Civil civil(WallTime t) {
 
 std::string date_and_time(const Civil& c) {
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(c.date.year()),
-                     static_cast<unsigned>(c.date.month()), static_cast<unsigned>(c.date.day()),
-                     c.time.hours().count(), c.time.minutes().count(), c.time.seconds().count());
+                     static_cast<unsigned>(c.date.month()), static_cast<unsigned>(c.date.day()), c.time.hours().count(),
+                     c.time.minutes().count(), c.time.seconds().count());
 }
 
 /// Reads exactly `digits` digits at `pos` and moves it on; -1 if there are not so many.
@@ -53,9 +53,7 @@ bool take(std::string_view text, size_t& pos, char wanted) {
 
 TimePoint SystemClock::now() const { return TimePoint(read(CLOCK_MONOTONIC)); }
 
-WallTime SystemClock::wall() const {
-  return WallTime(std::chrono::duration_cast<microseconds>(read(CLOCK_REALTIME)));
-}
+WallTime SystemClock::wall() const { return WallTime(std::chrono::duration_cast<microseconds>(read(CLOCK_REALTIME))); }
 
 std::string to_rfc3339(WallTime t) { return date_and_time(civil(t)) + "Z"; }
 
@@ -83,7 +81,8 @@ std::optional<WallTime> from_rfc3339(std::string_view text) {
   if (take(text, pos, '.')) {
     std::int64_t scale = 100000;
     const size_t first = pos;
-    for (; pos < text.size() && text[pos] >= '0' && text[pos] <= '9'; ++pos, scale /= 10) micros += (text[pos] - '0') * scale;
+    for (; pos < text.size() && text[pos] >= '0' && text[pos] <= '9'; ++pos, scale /= 10)
+      micros += (text[pos] - '0') * scale;
     if (pos == first) return std::nullopt;
   }
 

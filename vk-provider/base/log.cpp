@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <nlohmann/json.hpp>
 
 namespace spillway::base::log {
 namespace {
@@ -25,9 +25,9 @@ struct Sink {
   void set_pattern(Format f) {
     format = f;
     // The JSON pattern leaves the object open: the payload brings the rest of it.
-    logger.set_pattern(f == Format::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v)"
-                                          : "%Y-%m-%dT%H:%M:%S.%fZ %L %v",
-                       spdlog::pattern_time_type::utc);
+    logger.set_pattern(
+        f == Format::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v)" : "%Y-%m-%dT%H:%M:%S.%fZ %L %v",
+        spdlog::pattern_time_type::utc);
   }
 
   spdlog::logger logger;
@@ -53,8 +53,7 @@ bool needs_quotes(std::string_view text) {
 
 }  // namespace
 
-Field::Field(std::string_view k, const Error& e)
-    : key(k), value(std::string(to_string(e.kind)) + ": " + e.message) {}
+Field::Field(std::string_view k, const Error& e) : key(k), value(std::string(to_string(e.kind)) + ": " + e.message) {}
 
 void configure(Level level, Format format) {
   sink().set_pattern(format);
@@ -68,7 +67,8 @@ void write(Level level, std::string_view message, Fields fields) {
   std::string line;
   if (s.format == Format::kJson) {
     line = "\"msg\":" + json_string(message);
-    for (const Field& f : fields) line += "," + json_string(f.key) + ":" + (f.is_number ? f.value : json_string(f.value));
+    for (const Field& f : fields)
+      line += "," + json_string(f.key) + ":" + (f.is_number ? f.value : json_string(f.value));
     line += "}";
   } else {
     line = message;

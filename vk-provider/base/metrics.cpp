@@ -90,8 +90,8 @@ Histogram& Metrics::histogram(const std::string& name, const std::string& help, 
 std::string Metrics::to_text() const { return prometheus::TextSerializer().Serialize(state_->registry.Collect()); }
 
 const std::vector<double>& latency_bounds() {
-  static const std::vector<double> bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
-                                          1,     2.5,    5,     10,   30,    60,   120, 300,  600, 1800};
+  static const std::vector<double> bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+                                          2.5,   5,      10,    30,   60,    120,  300, 600,  1800};
   return bounds;
 }
 

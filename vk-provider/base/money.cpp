@@ -36,7 +36,8 @@ std::optional<Money> Money::from_dollars(std::string_view text) {
 
 std::string Money::to_dollars() const {
   const std::int64_t absolute = micros_ < 0 ? -micros_ : micros_;
-  std::string text = fmt::format("{}{}.{:06}", micros_ < 0 ? "-" : "", absolute / kMicrosPerDollar, absolute % kMicrosPerDollar);
+  std::string text =
+      fmt::format("{}{}.{:06}", micros_ < 0 ? "-" : "", absolute / kMicrosPerDollar, absolute % kMicrosPerDollar);
   while (text.ends_with('0') && text[text.size() - 3] != '.') text.pop_back();
   return text;
 }

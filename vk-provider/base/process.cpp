@@ -67,7 +67,8 @@ std::string this_process(const std::string& host) {
 
 bool is_proven_dead(std::string_view name) {
   const auto parts = last_parts(name, 4);
-  if (parts.empty() || parts[0].empty() || parts[0] != boot_id() || parts[1].empty() || parts[1] != pid_namespace()) return false;
+  if (parts.empty() || parts[0].empty() || parts[0] != boot_id() || parts[1].empty() || parts[1] != pid_namespace())
+    return false;
   long pid = 0;
   const auto [end, error] = std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), pid);
   if (error != std::errc{} || end != parts[2].data() + parts[2].size() || pid <= 1) return false;

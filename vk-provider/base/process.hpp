@@ -1,8 +1,8 @@
 // A name for this process that a later process on the same machine can prove dead.
 //
-// `<host>_<boot>_<pid namespace>_<pid>_<start>`: boot and pid namespace say where the pid means something, the start time
-// tells a process from a later one with the same pid. A holder of a lease that is proven dead needs no waiting out.
-// Reads /proc; any thread.
+// `<host>_<boot>_<pid namespace>_<pid>_<start>`: boot and pid namespace say where the pid means something, the start
+// time tells a process from a later one with the same pid. A holder of a lease that is proven dead needs no waiting
+// out. Reads /proc; any thread.
 #pragma once
 
 #include <string>

@@ -14,9 +14,9 @@ namespace spillway::base {
 class RareText {
  public:
   RareText() = default;
-  RareText(std::string text) { set(std::move(text)); }                       // NOLINT(google-explicit-constructor)
-  RareText(std::string_view text) : RareText(std::string(text)) {}           // NOLINT(google-explicit-constructor)
-  RareText(const char* text) : RareText(std::string(text)) {}                // NOLINT(google-explicit-constructor)
+  RareText(std::string text) { set(std::move(text)); }              // NOLINT(google-explicit-constructor)
+  RareText(std::string_view text) : RareText(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+  RareText(const char* text) : RareText(std::string(text)) {}       // NOLINT(google-explicit-constructor)
   RareText(const RareText& other) : text_(other.text_ ? std::make_unique<std::string>(*other.text_) : nullptr) {}
   RareText(RareText&&) noexcept = default;
   RareText& operator=(const RareText& other) {
@@ -27,8 +27,8 @@ class RareText {
   ~RareText() = default;
 
   const std::string& str() const { return text_ ? *text_ : nothing(); }
-  operator const std::string&() const { return str(); }            // NOLINT(google-explicit-constructor)
-  operator std::string_view() const { return str(); }              // NOLINT(google-explicit-constructor)
+  operator const std::string&() const { return str(); }  // NOLINT(google-explicit-constructor)
+  operator std::string_view() const { return str(); }    // NOLINT(google-explicit-constructor)
   bool empty() const { return !text_; }
   size_t size() const { return str().size(); }
   size_t find(std::string_view text) const { return str().find(text); }

@@ -13,7 +13,8 @@ json ages(const model::PodRecord& record, base::TimePoint now) {
   json entered = json::object();
   for (size_t i = 0; i < model::kStageCount; ++i) {
     if (record.entered.at(i) == base::TimePoint{}) continue;
-    entered[std::string(model::kStageNames.at(i))] = std::chrono::duration_cast<std::chrono::milliseconds>(now - record.entered.at(i)).count();
+    entered[std::string(model::kStageNames.at(i))] =
+        std::chrono::duration_cast<std::chrono::milliseconds>(now - record.entered.at(i)).count();
   }
   return entered;
 }
@@ -40,7 +41,8 @@ json encode(const PodEntry& entry, base::Now now) {
                         {"pricePerHour", r.placement->price_per_hour.to_dollars()}};
   }
   for (const model::ContainerRecord& c : r.containers) {
-    pod["containers"].push_back({{"name", c.claim.name}, {"restarts", c.restarts}, {"crashesInARow", c.crashes_in_a_row}});
+    pod["containers"].push_back(
+        {{"name", c.claim.name}, {"restarts", c.restarts}, {"crashesInARow", c.crashes_in_a_row}});
   }
   if (r.outcome) pod["outcome"] = {{"phase", to_string(r.outcome->phase)}, {"reason", r.outcome->reason}};
   return pod;

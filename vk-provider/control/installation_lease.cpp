@@ -62,7 +62,8 @@ async::Task<void> InstallationLease::look(base::Deadline deadline) {
   core::LeaseView view = to_view(lease_);
   const std::string hostname = view.holder.substr(0, view.holder.rfind('_'));
   if (config_.is_proven_dead && config_.is_proven_dead(hostname)) {
-    base::log::info("the holder of the lease is dead; taking over", {{"lease", config_.ns + "/" + name_}, {"holder", view.holder}});
+    base::log::info("the holder of the lease is dead; taking over",
+                    {{"lease", config_.ns + "/" + name_}, {"holder", view.holder}});
     view.holder.clear();
   }
   fsm_.observe(view, timers_.now());
@@ -111,8 +112,10 @@ void InstallationLease::log_failure(const char* what, const base::Error& error) 
     return;
   }
   std::string remedy = "retrying";
-  if (error.kind == ErrorKind::kPermission) remedy = "apply config/deploy: get, create and update of leases in this namespace";
-  if (error.kind == ErrorKind::kNotFound) remedy = "create the namespace " + config_.ns + ", or name another in installation.namespace";
+  if (error.kind == ErrorKind::kPermission)
+    remedy = "apply config/deploy: get, create and update of leases in this namespace";
+  if (error.kind == ErrorKind::kNotFound)
+    remedy = "create the namespace " + config_.ns + ", or name another in installation.namespace";
   base::log::warn(what, {{"lease", config_.ns + "/" + name_}, {"error", error}, {"remedy", remedy}});
 }
 

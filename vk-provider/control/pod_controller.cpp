@@ -83,7 +83,8 @@ PodController::PodController(PodDeps deps)
       group_(d_.executor),
       writes_(group_, kWritesAtOnce, [this](Job job) { return write(std::move(job)); }),
       reads_(group_, kReadsAtOnce, [this](Job job) { return resolve_then_choose(std::move(job)); }) {
-  for (const model::NodeProfile& profile : d_.nodes) sinks_.emplace(profile.name, std::make_unique<NodeSink>(*this, profile));
+  for (const model::NodeProfile& profile : d_.nodes)
+    sinks_.emplace(profile.name, std::make_unique<NodeSink>(*this, profile));
 }
 
 PodController::~PodController() = default;
@@ -151,7 +152,8 @@ void PodController::join(PodEntry& entry) {
     const base::ProviderName& name = record.observed.state.record->placement.provider;
     const provider::ThrottledProvider* provider = d_.providers->find(name);
     if (provider == nullptr) {
-      joined.problem = "its provider " + name.str() + " is not configured; add it to providers[] until its pods are gone";
+      joined.problem =
+          "its provider " + name.str() + " is not configured; add it to providers[] until its pods are gone";
       unjoined_.erase(uid);
       return post(uid, std::move(joined));
     }
@@ -192,7 +194,8 @@ bool PodController::synced() const {
   return std::all_of(sinks_.begin(), sinks_.end(), [](const auto& s) { return s.second->listed(); });
 }
 
-void PodController::on_listing(const base::ProviderName& provider, const provider::OwnedList& list, base::TimePoint began) {
+void PodController::on_listing(const base::ProviderName& provider, const provider::OwnedList& list,
+                               base::TimePoint began) {
   std::unordered_set<base::PodUid> present;
   for (const model::Instance& instance : list.instances) {
     const auto owner = d_.ownership.parse(instance.tag);
@@ -225,7 +228,8 @@ void PodController::on_listing(const base::ProviderName& provider, const provide
   const std::vector<base::PodUid> waiting(unjoined_.begin(), unjoined_.end());
   for (const base::PodUid& uid : waiting) {
     PodEntry* entry = store_.find(uid);
-    if (entry != nullptr && entry->record.observed.state.kind == model::StateAnnotation::Kind::kRecord && synced()) join(*entry);
+    if (entry != nullptr && entry->record.observed.state.kind == model::StateAnnotation::Kind::kRecord && synced())
+      join(*entry);
   }
   finish_recovery();
   // What was found for pods that nobody knows is the sweep's.
@@ -298,7 +302,8 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   const model::PodKey& key = entry.record.key();
   if (std::holds_alternative<a::Choose>(action)) return choose(uid, entry);
   if (const auto* refuse = std::get_if<a::Refuse>(&action)) {
-    return post(uid, core::event::Refused{refuse->message, brake_.hold_refused(entry.record.spec->owner_key(), d_.timers->now())});
+    return post(uid, core::event::Refused{refuse->message,
+                                          brake_.hold_refused(entry.record.spec->owner_key(), d_.timers->now())});
   }
   if (std::holds_alternative<a::LookUp>(action)) return d_.ask_provider(entry.record.placement->provider);
   if (std::holds_alternative<a::CloseEntry>(action)) return post(uid, core::event::EntryClosed{});
@@ -339,8 +344,12 @@ void PodController::log_move(const PodEntry& entry) const {
   if (r.outcome && why.empty()) why = r.outcome->reason;
   // Choosing takes no time, and what comes of it has its own line.
   if (std::holds_alternative<model::Choosing>(r.stage)) return;
-  log::info("pod moved", {{"pod", r.key().to_string()}, {"uid", r.key().uid}, {"stage", stage}, {"why", why},
-                          {"provider", provider}, {"tag", tag}});
+  log::info("pod moved", {{"pod", r.key().to_string()},
+                          {"uid", r.key().uid},
+                          {"stage", stage},
+                          {"why", why},
+                          {"provider", provider},
+                          {"tag", tag}});
 }
 
 boost::asio::awaitable<void> PodController::drain(base::Deadline deadline) {

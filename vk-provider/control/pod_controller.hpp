@@ -1,8 +1,8 @@
 // Owns the pods: feeds pod_fsm with what happens, and performs the actions that come of it.
 //
-// Owned by the daemon; reactor thread only; the single writer of the pod store. It decides nothing itself: what to do is
-// core/'s, when a purchase may be made is the installation lease's. Every purchase is preceded by an intent on the pod,
-// and no create starts before the providers were asked what they hold.
+// Owned by the daemon; reactor thread only; the single writer of the pod store. It decides nothing itself: what to do
+// is core/'s, when a purchase may be made is the installation lease's. Every purchase is preceded by an intent on the
+// pod, and no create starts before the providers were asked what they hold.
 #pragma once
 
 #include <deque>
@@ -117,7 +117,8 @@ class PodController {
   void choose(const base::PodUid& uid, PodEntry& entry);
   void choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs);
   async::Loop resolve_then_choose(Job job);
-  void resolved(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs, base::Result<model::ResolvedPod> pod);
+  void resolved(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs,
+                base::Result<model::ResolvedPod> pod);
   async::Task<model::ResolvedPod> resolve(model::PodSpecPtr spec, std::vector<int> public_ports);
   async::Loop create(Job job);
   async::Loop call_provider(Job job);
@@ -150,8 +151,8 @@ class PodController {
   bool recovered_ = false;
 
   async::TaskGroup group_;
-  Lane<Job> writes_;   // intents, statuses, deletions
-  Lane<Job> reads_;    // ConfigMaps and Secrets
+  Lane<Job> writes_;  // intents, statuses, deletions
+  Lane<Job> reads_;   // ConfigMaps and Secrets
   std::map<base::ProviderName, ProviderLanes> lanes_;
 };
 

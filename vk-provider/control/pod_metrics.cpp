@@ -14,16 +14,18 @@ double seconds(base::Duration d) { return std::chrono::duration<double>(d).count
 
 PodMetrics::PodMetrics(base::Metrics& metrics) : metrics_(metrics) {
   for (size_t i = 0; i < model::kStageCount; ++i) {
-    gauges_.at(i) = &metrics.gauge("spillway_pods", "Pods by stage.", {{"stage", std::string(model::kStageNames.at(i))}});
+    gauges_.at(i) =
+        &metrics.gauge("spillway_pods", "Pods by stage.", {{"stage", std::string(model::kStageNames.at(i))}});
   }
 }
 
 base::Histogram& PodMetrics::step(const std::string& step, const std::string& outcome, const std::string& reason) {
   auto*& histogram = steps_[{step, outcome, reason}];
   if (histogram == nullptr) {
-    histogram = &metrics_.histogram("spillway_pod_step_seconds",
-                                    "Time from the step before: bound, chosen, created, booted, running, ready; and gone.",
-                                    {{"step", step}, {"outcome", outcome}, {"reason", reason}}, base::latency_bounds());
+    histogram =
+        &metrics_.histogram("spillway_pod_step_seconds",
+                            "Time from the step before: bound, chosen, created, booted, running, ready; and gone.",
+                            {{"step", step}, {"outcome", outcome}, {"reason", reason}}, base::latency_bounds());
   }
   return *histogram;
 }
@@ -43,7 +45,8 @@ void PodMetrics::moved(const PodEntry& entry, size_t from, base::TimePoint now) 
   // An instance that is bought running has booted at once.
   if (to == kRunning && from == kCreating) step("booted", "ok", "").observe(0);
   if (to == kWaiting) {
-    step("chosen", "waiting", std::string(to_string(std::get<model::Waiting>(r.stage).why))).observe(seconds(now - entry.bound_at));
+    step("chosen", "waiting", std::string(to_string(std::get<model::Waiting>(r.stage).why)))
+        .observe(seconds(now - entry.bound_at));
   }
   if (to == kStopping && from == kBooting) {
     step("booted", "failed", std::string(to_string(std::get<model::Stopping>(r.stage).why)))

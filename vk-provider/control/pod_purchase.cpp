@@ -20,7 +20,8 @@ constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
 constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
 constexpr double kRetryJitter = 0.2;
 
-base::Result<model::ResolvedPod> make_resolved(model::PodSpecPtr spec, std::vector<int> public_ports, const core::ConfigData& data) {
+base::Result<model::ResolvedPod> make_resolved(model::PodSpecPtr spec, std::vector<int> public_ports,
+                                               const core::ConfigData& data) {
   auto containers = core::resolve_containers(*spec, data);
   if (!containers) return base::fail(std::move(containers.error()));
   model::ResolvedPod pod;
@@ -62,7 +63,8 @@ void PodController::resolved(const base::PodUid& uid, PodEntry& entry, const cor
                              base::Result<model::ResolvedPod> pod) {
   if (!pod) {
     const base::Duration wait = d_.random->jittered(kConfigRetry, kRetryJitter);
-    return post(uid, core::event::Held{model::WaitReason::kConfig, "Error: " + pod.error().message, d_.timers->now() + wait});
+    return post(
+        uid, core::event::Held{model::WaitReason::kConfig, "Error: " + pod.error().message, d_.timers->now() + wait});
   }
   entry.resolved = std::make_shared<const model::ResolvedPod>(std::move(*pod));
   choose_offer(uid, entry, needs);
@@ -90,8 +92,9 @@ void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const
   if (!std::holds_alternative<model::Choosing>(entry.record.stage)) return;
   const base::TimePoint now = d_.timers->now();
   const std::vector<core::OfferBook::Entry> offers = d_.offers->entries(now);
-  const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(),
-                                     [&](const auto& p) { return d_.offers->knows(p->info().name) || !p->reachable(); });
+  const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(), [&](const auto& p) {
+    return d_.offers->knows(p->info().name) || !p->reachable();
+  });
   if (offers.empty() && !all_known) {
     // The first look at the prices is still under way: nothing to tell anybody.
     entry.resolved.reset();
@@ -133,8 +136,10 @@ PodController::ProviderLanes& PodController::lanes(const base::ProviderName& pro
   ProviderLanes& lanes = lanes_[provider];
   if (!lanes.create) {
     // Two lanes, so that slow purchases never hold up the end of an instance.
-    lanes.create = std::make_unique<Lane<Job>>(group_, kCreatesAtOnce, [this](Job job) { return create(std::move(job)); });
-    lanes.other = std::make_unique<Lane<Job>>(group_, kCallsAtOnce, [this](Job job) { return call_provider(std::move(job)); });
+    lanes.create =
+        std::make_unique<Lane<Job>>(group_, kCreatesAtOnce, [this](Job job) { return create(std::move(job)); });
+    lanes.other =
+        std::make_unique<Lane<Job>>(group_, kCallsAtOnce, [this](Job job) { return call_provider(std::move(job)); });
   }
   return lanes;
 }
@@ -150,7 +155,8 @@ async::Loop PodController::create(Job job) {
     const core::Requirements needs = core::compute_requirements(*entry->record.spec, entry->profile->public_ports);
     auto resolved = co_await resolve(entry->record.spec, needs.public_ports);
     if (!resolved) {
-      co_return post(job.uid, core::event::CreateFailed{base::Error(base::ErrorKind::kUnavailable, resolved.error().message)});
+      co_return post(job.uid,
+                     core::event::CreateFailed{base::Error(base::ErrorKind::kUnavailable, resolved.error().message)});
     }
     pod = std::make_shared<const model::ResolvedPod>(std::move(*resolved));
   }
@@ -167,8 +173,11 @@ async::Loop PodController::create(Job job) {
     entry->resolved.reset();
     co_return post(job.uid, core::event::Created{std::move(*instance)});
   }
-  log::warn("create failed", {{"pod", entry->record.key().to_string()}, {"provider", placement.provider},
-                              {"offer", placement.offer}, {"tag", placement.tag}, {"error", instance.error()}});
+  log::warn("create failed", {{"pod", entry->record.key().to_string()},
+                              {"provider", placement.provider},
+                              {"offer", placement.offer},
+                              {"tag", placement.tag},
+                              {"error", instance.error()}});
   post(job.uid, core::event::CreateFailed{std::move(instance.error())});
 }
 
@@ -191,7 +200,8 @@ async::Loop PodController::call_provider(Job job) {
   }
   if (const auto* start = std::get_if<a::StartContainer>(&job.action)) {
     const std::string container = start->container;
-    auto done = co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart, deadline);
+    auto done =
+        co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart, deadline);
     if (done) co_return post(job.uid, core::event::ContainerStarted{container});
     post(job.uid, core::event::ContainerStartFailed{container, std::move(done.error())});
   }

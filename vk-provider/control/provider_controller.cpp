@@ -71,7 +71,8 @@ async::Loop ProviderController::run_listings() {
       if (problem.empty()) {
         log::info("provider answers again", {{"provider", info.name}});
       } else {
-        log::warn("provider cannot be listed; its pods keep their last status", {{"provider", info.name}, {"error", problem}});
+        log::warn("provider cannot be listed; its pods keep their last status",
+                  {{"provider", info.name}, {"error", problem}});
       }
     }
     problem_ = std::move(problem);
@@ -87,10 +88,12 @@ async::Loop ProviderController::run_offers() {
     if (offers) {
       failures = 0;
       const base::TimePoint now = timers_.now();
-      offer_count_.set(static_cast<double>(std::count_if(offers->begin(), offers->end(), [](const auto& o) { return o.available; })));
+      offer_count_.set(static_cast<double>(
+          std::count_if(offers->begin(), offers->end(), [](const auto& o) { return o.available; })));
       offers_.update(provider_.info().name, std::move(*offers), now);
     } else {
-      if (failures++ == 0) log::warn("offers cannot be listed", {{"provider", provider_.info().name}, {"error", offers.error()}});
+      if (failures++ == 0)
+        log::warn("offers cannot be listed", {{"provider", provider_.info().name}, {"error", offers.error()}});
       wait = std::min(wait, base::backoff_delay(kFirstOffers, failures));
     }
     co_await timers_.sleep_for(random_.jittered(wait, kJitter));

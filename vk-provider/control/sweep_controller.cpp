@@ -24,14 +24,17 @@ SweepController::SweepController(model::Ownership ownership, base::Duration grac
       owned_(std::move(owned)),
       known_(std::move(known)),
       waiter_(timers.make_waiter()),
-      ended_(metrics.counter("spillway_orphans_terminated_total", "Instances of ours without a pod that were ended.", {})),
-      failed_(metrics.counter("spillway_orphan_failures_total", "Attempts to end an instance without a pod that failed.", {})) {}
+      ended_(
+          metrics.counter("spillway_orphans_terminated_total", "Instances of ours without a pod that were ended.", {})),
+      failed_(metrics.counter("spillway_orphan_failures_total",
+                              "Attempts to end an instance without a pod that failed.", {})) {}
 
 void SweepController::on_listing(const base::ProviderName& provider, const provider::OwnedList& list) {
   if (!list.complete) return;
   for (core::OrphanSweep::Orphan& orphan : sweep_.look(provider, list.instances, owned_, timers_.now())) {
     if (orphan.instance.state == model::InstanceState::kTerminating) continue;
-    const bool queued = std::any_of(due_.begin(), due_.end(), [&](const auto& o) { return o.instance.ref == orphan.instance.ref; });
+    const bool queued =
+        std::any_of(due_.begin(), due_.end(), [&](const auto& o) { return o.instance.ref == orphan.instance.ref; });
     if (!queued) due_.push_back(std::move(orphan));
   }
   if (!due_.empty()) waiter_->wake();
@@ -45,7 +48,8 @@ async::Loop SweepController::run() {
     auto living = co_await client_.list_pod_uids(timers_.now() + kCallDeadline);
     std::deque<core::OrphanSweep::Orphan> batch = std::exchange(due_, {});
     if (!living) {
-      log::warn("orphans are left alone, because the pods cannot be listed", {{"orphans", batch.size()}, {"error", living.error()}});
+      log::warn("orphans are left alone, because the pods cannot be listed",
+                {{"orphans", batch.size()}, {"error", living.error()}});
       continue;
     }
     for (core::OrphanSweep::Orphan& orphan : batch) {
@@ -61,8 +65,11 @@ boost::asio::awaitable<void> SweepController::end(core::OrphanSweep::Orphan orph
   const model::InstanceRef ref = orphan.instance.ref;
   // A pod that lives at another node of this installation, or that we do not know yet, keeps what it bought.
   if (pod_lives && !known_(orphan.owner.uid)) co_return;
-  log::warn("ending an instance without a pod", {{"provider", ref.provider}, {"instance", ref.id}, {"tag", orphan.instance.tag},
-                                                 {"uid", orphan.owner.uid}, {"attempt", orphan.owner.attempt}});
+  log::warn("ending an instance without a pod", {{"provider", ref.provider},
+                                                 {"instance", ref.id},
+                                                 {"tag", orphan.instance.tag},
+                                                 {"uid", orphan.owner.uid},
+                                                 {"attempt", orphan.owner.attempt}});
   auto done = co_await providers_.find(ref.provider)->terminate(ref, kOrphanGrace, timers_.now() + kCallDeadline);
   if (done || done.error().kind == base::ErrorKind::kNotFound) {
     ended_.add();

@@ -31,8 +31,26 @@ bool is_new_exit(const ContainerRecord& before, const InstanceContainer& claim) 
   return before.claim.state != ContainerState::kExited && !before.restart_at && !before.restart_under_way;
 }
 
+/// True if the claim shows a run that came of a restart which was not counted: the answer to the start was lost, with or
+/// without the daemon, or the listing was faster than the answer.
+bool is_uncounted_restart(const model::PodRecord& record, const ContainerRecord& before,
+                          const InstanceContainer& claim) {
+  if (before.restart_at || before.restart_under_way) {
+    if (!claim.started_at || !before.handled_exit) return claim.state == ContainerState::kRunning;
+    return *claim.started_at > *before.handled_exit;
+  }
+  // Another process knew it as crashed; this one looks at it for the first time.
+  if (before.claim.state != ContainerState::kWaiting || !claim.started_at) return false;
+  const auto& told = record.observed.status.containers;
+  const auto it = std::find_if(told.begin(), told.end(), [&](const auto& status) { return status.name == claim.name; });
+  if (it == told.end() || it->state.kind != ContainerStatusState::Kind::kWaiting) return false;
+  // What was told has whole seconds, and between an exit and a restart lie many.
+  return it->last_state.finished_at && to_seconds(*claim.started_at) > *it->last_state.finished_at;
+}
+
 void schedule_restart(ContainerRecord& container, const InstanceContainer& claim, base::Now now) {
-  const bool ran_long = claim.started_at && claim.finished_at && *claim.finished_at - *claim.started_at >= kRestartForgotten;
+  const bool ran_long =
+      claim.started_at && claim.finished_at && *claim.finished_at - *claim.started_at >= kRestartForgotten;
   if (ran_long) container.crashes_in_a_row = 0;
   ++container.crashes_in_a_row;
   container.last_state = to_status_state(claim);
@@ -97,6 +115,10 @@ void apply_claims(model::PodRecord& record, const model::Instance& instance, bas
                                  [&](const ContainerRecord& c) { return c.claim.name == claim.name; });
     if (it == record.containers.end()) continue;
     ContainerRecord& container = *it;
+    if (is_uncounted_restart(record, container, claim)) {
+      ++container.restarts;
+      container.restart_under_way = false;
+    }
     if (claim.state == ContainerState::kExited) {
       const bool fresh = is_new_exit(container, claim);
       // A listing that was made before our restart took effect still shows the old end.
@@ -120,9 +142,9 @@ void apply_claims(model::PodRecord& record, const model::Instance& instance, bas
 bool tells_nothing_new(const model::PodRecord& record, const model::Instance& known, const model::Instance& listed) {
   const bool same = known.ref == listed.ref && known.tag == listed.tag && known.state == listed.state &&
                     known.message == listed.message && known.image_error == listed.image_error &&
-                    known.preempted == listed.preempted && known.address == listed.address && known.ports == listed.ports &&
-                    known.price_per_hour == listed.price_per_hour && known.billing == listed.billing &&
-                    known.created_at == listed.created_at;
+                    known.preempted == listed.preempted && known.address == listed.address &&
+                    known.ports == listed.ports && known.price_per_hour == listed.price_per_hour &&
+                    known.billing == listed.billing && known.created_at == listed.created_at;
   if (!same) return false;
   return std::all_of(listed.containers.begin(), listed.containers.end(), [&](const InstanceContainer& claim) {
     return std::any_of(record.containers.begin(), record.containers.end(),
@@ -131,9 +153,10 @@ bool tells_nothing_new(const model::PodRecord& record, const model::Instance& kn
 }
 
 bool all_ended(const model::PodRecord& record) {
-  return !record.containers.empty() && std::all_of(record.containers.begin(), record.containers.end(), [](const auto& c) {
-    return c.claim.state == ContainerState::kExited && !c.restart_at && !c.restart_under_way;
-  });
+  return !record.containers.empty() &&
+         std::all_of(record.containers.begin(), record.containers.end(), [](const auto& c) {
+           return c.claim.state == ContainerState::kExited && !c.restart_at && !c.restart_under_way;
+         });
 }
 
 model::Outcome outcome_of_exits(const model::PodRecord& record) {

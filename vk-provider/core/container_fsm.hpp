@@ -13,7 +13,8 @@ namespace spillway::core {
 
 /// One record per container of the spec, with restart counts and last states as the API object has them (after a
 /// restart of the daemon, the object is the memory).
-std::vector<model::ContainerRecord> make_container_records(const model::PodSpec& spec, const model::PodStatus& observed);
+std::vector<model::ContainerRecord> make_container_records(const model::PodSpec& spec,
+                                                           const model::PodStatus& observed);
 
 /// Takes the claims in, and sets restart_at where the policy wants the container back.
 void apply_claims(model::PodRecord& record, const model::Instance& instance, base::Now now);

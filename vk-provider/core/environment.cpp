@@ -52,7 +52,8 @@ base::Result<void> add_env_from(Environment& env, const ConfigRef& ref, const st
   const auto it = data.find(source_of(ref));
   if (it == data.end() || !it->second) {
     if (ref.optional) return {};
-    return base::fail(base::ErrorKind::kNotFound, fmt::format("{} \"{}\" not found in namespace {}", word(ref.kind), ref.name, ns));
+    return base::fail(base::ErrorKind::kNotFound,
+                      fmt::format("{} \"{}\" not found in namespace {}", word(ref.kind), ref.name, ns));
   }
   for (const auto& [key, value] : *it->second) {
     std::string name = ref.prefix + key;
@@ -65,17 +66,19 @@ base::Result<std::optional<std::string>> find_key(const ConfigRef& ref, const st
   const auto it = data.find(source_of(ref));
   if (it == data.end() || !it->second) {
     if (ref.optional) return std::nullopt;
-    return base::fail(base::ErrorKind::kNotFound, fmt::format("{} \"{}\" not found in namespace {}", word(ref.kind), ref.name, ns));
+    return base::fail(base::ErrorKind::kNotFound,
+                      fmt::format("{} \"{}\" not found in namespace {}", word(ref.kind), ref.name, ns));
   }
   const auto key = it->second->find(ref.key);
   if (key != it->second->end()) return key->second;
   if (ref.optional) return std::nullopt;
   return base::fail(base::ErrorKind::kNotFound,
-                    fmt::format("couldn't find key {} in {} {}/{}", ref.key, ref.kind == ConfigRef::Kind::kSecret ? "Secret" : "ConfigMap",
-                                ns, ref.name));
+                    fmt::format("couldn't find key {} in {} {}/{}", ref.key,
+                                ref.kind == ConfigRef::Kind::kSecret ? "Secret" : "ConfigMap", ns, ref.name));
 }
 
-base::Result<model::ResolvedContainer> resolve(const model::ContainerSpec& spec, const std::string& ns, const ConfigData& data) {
+base::Result<model::ResolvedContainer> resolve(const model::ContainerSpec& spec, const std::string& ns,
+                                               const ConfigData& data) {
   Environment env;
   for (const ConfigRef& ref : spec.env_from) {
     if (auto added = add_env_from(env, ref, ns, data); !added) return base::fail(std::move(added.error()));
@@ -147,7 +150,8 @@ std::vector<ConfigSource> config_sources(const model::PodSpec& pod) {
   return {sources.begin(), sources.end()};
 }
 
-base::Result<std::vector<model::ResolvedContainer>> resolve_containers(const model::PodSpec& pod, const ConfigData& data) {
+base::Result<std::vector<model::ResolvedContainer>> resolve_containers(const model::PodSpec& pod,
+                                                                       const ConfigData& data) {
   std::vector<model::ResolvedContainer> containers;
   for (const model::ContainerSpec& spec : pod.containers) {
     auto container = resolve(spec, pod.key.ns, data);

@@ -1,8 +1,8 @@
 // The environment and the arguments of a container, as a kubelet resolves them. Pure.
 //
-// envFrom in the order of the list (later wins), then env in the order of the list (wins over envFrom); $(VAR) refers to
-// what stands before it, $$ is a literal $, an unknown $(VAR) stays as it is. Source: Kubernetes' third_party/forked/
-// golang/expansion and pkg/kubelet/kubelet_pods.go.
+// envFrom in the order of the list (later wins), then env in the order of the list (wins over envFrom); $(VAR) refers
+// to what stands before it, $$ is a literal $, an unknown $(VAR) stays as it is. Source: Kubernetes'
+// third_party/forked/ golang/expansion and pkg/kubelet/kubelet_pods.go.
 #pragma once
 
 #include <functional>
@@ -34,6 +34,7 @@ using ConfigData = std::map<ConfigSource, std::optional<std::map<std::string, st
 
 /// The containers as they are to be started. kNotFound names the first mandatory object or key that is missing, in the
 /// words of a kubelet.
-base::Result<std::vector<model::ResolvedContainer>> resolve_containers(const model::PodSpec& pod, const ConfigData& data);
+base::Result<std::vector<model::ResolvedContainer>> resolve_containers(const model::PodSpec& pod,
+                                                                       const ConfigData& data);
 
 }  // namespace spillway::core

@@ -98,12 +98,12 @@ struct Tick {};
 
 }  // namespace event
 
-using Event = std::variant<event::PodSeen, event::PodGone, event::Joined, event::Refused, event::Held, event::Chosen,
-                           event::IntentWritten, event::IntentFailed, event::Created, event::CreateFailed,
-                           event::InstanceSeen, event::InstanceMissing, event::InstanceGone, event::TerminateAccepted,
-                           event::TerminateFailed, event::ContainerStarted, event::ContainerStartFailed,
-                           event::StatusWritten, event::EntryClosed, event::PodDeleteFailed, event::PodDeleteAccepted,
-                           event::Tick>;
+using Event =
+    std::variant<event::PodSeen, event::PodGone, event::Joined, event::Refused, event::Held, event::Chosen,
+                 event::IntentWritten, event::IntentFailed, event::Created, event::CreateFailed, event::InstanceSeen,
+                 event::InstanceMissing, event::InstanceGone, event::TerminateAccepted, event::TerminateFailed,
+                 event::ContainerStarted, event::ContainerStartFailed, event::StatusWritten, event::EntryClosed,
+                 event::PodDeleteFailed, event::PodDeleteAccepted, event::Tick>;
 
 namespace action {
 
@@ -164,7 +164,7 @@ struct Forget {};
 
 using Action = std::variant<action::Choose, action::Refuse, action::WriteIntent, action::WriteStatus, action::Create,
                             action::LookUp, action::Terminate, action::Confirm, action::StartContainer,
-                            action::CloseEntry, action::DeletePod, action::Tell, action::NoteFailure,
-                            action::CoolDown, action::WakeAt, action::Forget>;
+                            action::CloseEntry, action::DeletePod, action::Tell, action::NoteFailure, action::CoolDown,
+                            action::WakeAt, action::Forget>;
 
 }  // namespace spillway::core

@@ -2,9 +2,10 @@
 
 namespace spillway::core {
 
-std::vector<OrphanSweep::Orphan> OrphanSweep::look(
-    const base::ProviderName& provider, const std::vector<model::Instance>& listing,
-    const std::function<bool(const base::PodUid&, int attempt)>& owned, base::TimePoint now) {
+std::vector<OrphanSweep::Orphan> OrphanSweep::look(const base::ProviderName& provider,
+                                                   const std::vector<model::Instance>& listing,
+                                                   const std::function<bool(const base::PodUid&, int attempt)>& owned,
+                                                   base::TimePoint now) {
   std::vector<Orphan> due;
   auto& candidates = candidates_[provider];
   std::unordered_map<std::string, Seen> still;

@@ -51,7 +51,8 @@ ContainerStatusState crash_loop(const ContainerRecord& container, const model::P
 }
 
 ContainerStatusState state_of(const PodRecord& record, const ContainerRecord* container, base::Now now) {
-  if (const auto* w = std::get_if<model::Waiting>(&record.stage)) return waiting(std::string(to_string(w->why)), w->message);
+  if (const auto* w = std::get_if<model::Waiting>(&record.stage))
+    return waiting(std::string(to_string(w->why)), w->message);
   if (const auto* stopping = std::get_if<model::Stopping>(&record.stage);
       stopping != nullptr && stopping->why == model::StopReason::kImagePull) {
     return waiting("ErrImagePull", stopping->message);
@@ -59,7 +60,8 @@ ContainerStatusState state_of(const PodRecord& record, const ContainerRecord* co
   if (container == nullptr) return waiting("ContainerCreating", "");
   if (record.outcome) {
     if (record.ran) return lost_container(*container, now);
-    return waiting(record.outcome->reason.empty() ? "ContainerCreating" : record.outcome->reason, record.outcome->message);
+    return waiting(record.outcome->reason.empty() ? "ContainerCreating" : record.outcome->reason,
+                   record.outcome->message);
   }
   if (container->restart_at || container->restart_under_way) return crash_loop(*container, record.key());
   return to_status_state(container->claim);
@@ -118,10 +120,12 @@ std::string unready_message(const std::vector<ContainerStatus>& containers) {
 void set_conditions(PodStatus& status, const PodRecord& record, base::Now now) {
   const PodStatus& observed = record.observed.status;
   const bool has_instance = std::holds_alternative<model::Running>(record.stage);
-  const bool all_ready = std::all_of(status.containers.begin(), status.containers.end(), [](const auto& c) { return c.ready; });
+  const bool all_ready =
+      std::all_of(status.containers.begin(), status.containers.end(), [](const auto& c) { return c.ready; });
 
   set(status, observed, ConditionType::kPodScheduled, true, now);
-  set(status, observed, ConditionType::kInitialized, true, now, status.phase == PodPhase::kSucceeded ? "PodCompleted" : "");
+  set(status, observed, ConditionType::kInitialized, true, now,
+      status.phase == PodPhase::kSucceeded ? "PodCompleted" : "");
   set(status, observed, ConditionType::kPodReadyToStartContainers, has_instance, now);
   std::string reason;
   std::string message;
@@ -142,7 +146,8 @@ void set_conditions(PodStatus& status, const PodRecord& record, base::Now now) {
     set(status, observed, ConditionType::kReady, containers_ready, now, reason, message);
   }
   if (record.outcome && !record.outcome->disruption.empty()) {
-    set(status, observed, ConditionType::kDisruptionTarget, true, now, record.outcome->disruption, record.outcome->message);
+    set(status, observed, ConditionType::kDisruptionTarget, true, now, record.outcome->disruption,
+        record.outcome->message);
   } else {
     status.condition(ConditionType::kDisruptionTarget) = observed.condition(ConditionType::kDisruptionTarget);
   }
@@ -224,7 +229,8 @@ std::string wanted_addresses(const PodRecord& record) {
   for (const model::InstancePort& port : running->instance.ports) {
     if (text.size() > 1) text += ',';
     const bool v6 = port.host.find(':') != std::string::npos;
-    text += fmt::format("\"{}\":\"{}{}{}:{}\"", port.container_port, v6 ? "[" : "", port.host, v6 ? "]" : "", port.public_port);
+    text += fmt::format("\"{}\":\"{}{}{}:{}\"", port.container_port, v6 ? "[" : "", port.host, v6 ? "]" : "",
+                        port.public_port);
   }
   return text + "}";
 }

@@ -32,9 +32,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest_annotation(std::string_view key) {
-  return *std::min_element(kUserAnnotations.begin(), kUserAnnotations.end(), [&](auto a, auto b) {
-    return edit_distance(key, a) < edit_distance(key, b);
-  });
+  return *std::min_element(kUserAnnotations.begin(), kUserAnnotations.end(),
+                           [&](auto a, auto b) { return edit_distance(key, a) < edit_distance(key, b); });
 }
 
 std::string_view trim(std::string_view text) {
@@ -69,9 +68,10 @@ void add_annotated_ports(const model::PodSpec& pod, Requirements& needs) {
     if (const auto port = find_port(pod, word)) {
       needs.public_ports.push_back(*port);
     } else {
-      needs.faults.push_back(fmt::format("metadata.annotations[{}]: found '{}'; allowed: port numbers from 1 to 65535 or "
-                                         "names of ports of the pod's containers, with commas between",
-                                         model::kAnnotationPublicPorts, word));
+      needs.faults.push_back(
+          fmt::format("metadata.annotations[{}]: found '{}'; allowed: port numbers from 1 to 65535 or "
+                      "names of ports of the pod's containers, with commas between",
+                      model::kAnnotationPublicPorts, word));
     }
   }
 }
@@ -80,7 +80,8 @@ void check_annotations(const model::PodSpec& pod, Requirements& needs) {
   for (const auto& [key, value] : pod.annotations) {
     if (!key.starts_with(model::kUserPrefix)) continue;
     if (std::find(kUserAnnotations.begin(), kUserAnnotations.end(), key) != kUserAnnotations.end()) continue;
-    needs.faults.push_back(fmt::format("metadata.annotations[{}]: unknown key; did you mean {}?", key, nearest_annotation(key)));
+    needs.faults.push_back(
+        fmt::format("metadata.annotations[{}]: unknown key; did you mean {}?", key, nearest_annotation(key)));
   }
 }
 
@@ -167,7 +168,8 @@ std::optional<std::string> refusal(const model::PodSpec& pod, const Requirements
     for (const ProviderAbility& provider : providers) {
       if (!provider.capabilities.has(capability)) lacking += (lacking.empty() ? "" : ", ") + provider.name;
     }
-    if (!lacking.empty()) add(fmt::format("{}: needs {}, which provider {} lacks", path, to_string(capability), lacking));
+    if (!lacking.empty())
+      add(fmt::format("{}: needs {}, which provider {} lacks", path, to_string(capability), lacking));
   }
   return message;
 }

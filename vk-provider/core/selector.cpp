@@ -50,7 +50,8 @@ std::string explain(const std::map<std::string, int>& reasons, size_t all) {
   for (const auto& [reason, count] : reasons) sorted.emplace_back(count, reason);
   std::sort(sorted.rbegin(), sorted.rend());
   std::string text = fmt::format("0 of {} offers fit", all);
-  for (size_t i = 0; i < sorted.size(); ++i) text += fmt::format("{} {} {}", i == 0 ? ":" : ",", sorted[i].first, sorted[i].second);
+  for (size_t i = 0; i < sorted.size(); ++i)
+    text += fmt::format("{} {} {}", i == 0 ? ":" : ",", sorted[i].first, sorted[i].second);
   return text;
 }
 

@@ -17,7 +17,8 @@ constexpr base::Duration kShowEvery = std::chrono::seconds(1);
 constexpr base::Duration kPodsWatchTime = std::chrono::seconds(10);
 }  // namespace
 
-Active::Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease, const std::string& cluster_id)
+Active::Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease,
+               const std::string& cluster_id)
     : config_(config),
       d_(deps),
       lease_(lease),
@@ -58,8 +59,8 @@ base::Result<void> Active::make_providers() {
       return base::fail(made.error().kind, "provider " + entry.name.str() + ": " + made.error().message);
     }
     auto metered = std::make_unique<provider::MeteredProvider>(std::move(*made), *d_.timers, *d_.metrics);
-    providers_.add(std::make_unique<provider::ThrottledProvider>(std::move(metered), provider::ThrottleConfig{}, *d_.timers,
-                                                                 *d_.metrics));
+    providers_.add(std::make_unique<provider::ThrottledProvider>(std::move(metered), provider::ThrottleConfig{},
+                                                                 *d_.timers, *d_.metrics));
   }
   return {};
 }
@@ -81,7 +82,8 @@ void Active::make_controllers(const std::string& cluster_id) {
   deps.policy.max_start_attempts = config_.placement.max_start_attempts;
   deps.create_deadline = config_.placement.create_deadline;
   deps.may_create_until = [this](base::Deadline deadline) { return lease_.covers(deadline); };
-  deps.old_creates_end = lease_.handed_over() ? lease_.acquired_at() : lease_.acquired_at() + config_.placement.create_deadline;
+  deps.old_creates_end =
+      lease_.handed_over() ? lease_.acquired_at() : lease_.acquired_at() + config_.placement.create_deadline;
   deps.ask_provider = [this](const base::ProviderName& name) {
     if (control::ProviderController* controller = find_controller(name)) controller->ask();
   };
@@ -103,15 +105,15 @@ void Active::make_controllers(const std::string& cluster_id) {
         [this](const base::ProviderName& name) { return pods_->busy(name); }));
   }
   for (const model::NodeProfile& profile : config_.nodes) {
-    nodes_.push_back(std::make_unique<control::NodeController>(node_profile(profile), *d_.api, *d_.lease_api, *d_.timers,
-                                                               *d_.random, *d_.metrics, &events_));
+    nodes_.push_back(std::make_unique<control::NodeController>(node_profile(profile), *d_.api, *d_.lease_api,
+                                                               *d_.timers, *d_.random, *d_.metrics, &events_));
     kube::ReflectorConfig pods;
     pods.name = "pods";
     pods.path = "/api/v1/pods";
     pods.field_selector = "spec.nodeName=" + profile.name;
     pods.watch_time = kPodsWatchTime;
-    reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api, pods_->sink(profile.name), *d_.timers,
-                                                            *d_.random, *d_.metrics));
+    reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api, pods_->sink(profile.name),
+                                                            *d_.timers, *d_.random, *d_.metrics));
   }
 }
 
@@ -177,7 +179,9 @@ std::vector<Check> Active::readiness() const {
   checks.emplace_back("pods", pods_->synced() ? "" : "the pods were not listed completely yet");
   checks.emplace_back("recovery", pods_->recovered() ? "" : "the providers were not asked yet what they hold");
   for (const auto& node : nodes_) {
-    checks.emplace_back("node " + node->name(), node->registered() ? "" : node->problem().empty() ? "not registered yet" : node->problem());
+    checks.emplace_back("node " + node->name(), node->registered()        ? ""
+                                                : node->problem().empty() ? "not registered yet"
+                                                                          : node->problem());
   }
   return checks;
 }

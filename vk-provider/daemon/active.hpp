@@ -19,7 +19,8 @@ namespace spillway::daemon {
 class Active {
  public:
   /// `lease` is held; `cluster_id` is known.
-  Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease, const std::string& cluster_id);
+  Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease,
+         const std::string& cluster_id);
 
   /// Makes the providers and starts all loops. kInvalid if a provider cannot be made.
   base::Result<void> start();

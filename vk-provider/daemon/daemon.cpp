@@ -54,7 +54,8 @@ async::Loop Daemon::lead() {
     lease_config.installation = config_.installation.name;
     lease_config.hostname = d_.holder;
     lease_config.is_proven_dead = d_.is_proven_dead;
-    lease_ = std::make_unique<control::InstallationLease>(lease_config, *d_.lease_api, *d_.timers, *d_.random, *d_.metrics);
+    lease_ =
+        std::make_unique<control::InstallationLease>(lease_config, *d_.lease_api, *d_.timers, *d_.random, *d_.metrics);
     co_await lease_->acquire();
     active_ = std::make_unique<Active>(config_, d_, *lease_, cluster_id);
     if (auto started = active_->start(); !started) {

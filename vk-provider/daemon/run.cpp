@@ -55,7 +55,8 @@ std::vector<api::AdminCheck> to_admin(const std::vector<Check>& checks) {
   return out;
 }
 
-boost::asio::awaitable<int> serve(Daemon& daemon, api::AdminServer& admin, async::TaskGroup& group, async::Timers& timers) {
+boost::asio::awaitable<int> serve(Daemon& daemon, api::AdminServer& admin, async::TaskGroup& group,
+                                  async::Timers& timers) {
   const int code = co_await daemon.run();
   co_await admin.stop(timers.now() + kAdminStop);
   co_await group.stop();
@@ -103,8 +104,10 @@ int run_daemon(const Config& config, const RunOptions& options) {
     log::error("cannot listen", {{"error", started.error()}});
     return 1;
   }
-  log::info("spillway starts", {{"version", kVersion}, {"installation", config.installation.name},
-                                {"nodes", config.nodes.size()}, {"providers", config.providers.size()},
+  log::info("spillway starts", {{"version", kVersion},
+                                {"installation", config.installation.name},
+                                {"nodes", config.nodes.size()},
+                                {"providers", config.providers.size()},
                                 {"admin", config.admin.address + ":" + std::to_string(admin.port())}});
 
   async::TaskGroup group(reactor.executor());

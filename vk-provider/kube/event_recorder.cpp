@@ -53,8 +53,8 @@ bool is_hopeless(ErrorKind kind) {
          kind == ErrorKind::kUnsupported;
 }
 
-/// An event as it is remembered for de-duplication: ten thousand pods have one each. All else of it comes again with the
-/// next call, so it is kept only while it is to be sent.
+/// An event as it is remembered for de-duplication: ten thousand pods have one each. All else of it comes again with
+/// the next call, so it is kept only while it is to be sent.
 struct Remembered {
   std::unique_ptr<Event> event;  // to be sent
   std::string name;
@@ -99,7 +99,7 @@ struct EventRecorder::State {
   base::Counter& sent;
   base::Counter& dropped;
   std::unordered_map<Key, Remembered> remembered;
-  std::deque<Key> order;                    // the keys of `remembered`, looked through in turns for what is old
+  std::deque<Key> order;                       // the keys of `remembered`, looked through in turns for what is old
   std::unordered_map<size_t, Bucket> buckets;  // by a hash of the object's UID
   std::deque<Key> queue;
   bool delivering = false;

@@ -124,7 +124,9 @@ PodPeek peek_pod(std::string_view json) {
   PodPeek peek;
   JsonObject members(json_member(json, "metadata"));
   // Both are plain ASCII without escapes, so that what stands between the quotes is the value.
-  const auto unquoted = [](std::string_view value) { return value.size() >= 2 ? value.substr(1, value.size() - 2) : std::string_view(); };
+  const auto unquoted = [](std::string_view value) {
+    return value.size() >= 2 ? value.substr(1, value.size() - 2) : std::string_view();
+  };
   while ((peek.uid.empty() || peek.resource_version.empty()) && members.next()) {
     if (members.key() == "uid") peek.uid = unquoted(members.value());
     if (members.key() == "resourceVersion") peek.resource_version = unquoted(members.value());

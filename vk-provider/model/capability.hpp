@@ -35,7 +35,7 @@ enum class Capability : std::uint8_t {
   kRegistryAuth,
   kSpot,
   kRegions,
-  kStopGrace,  // terminate honours its grace
+  kStopGrace,   // terminate honours its grace
   kEntrypoint,  // command can replace the image's entrypoint
   kWorkingDir,
   kCount

@@ -76,7 +76,7 @@ struct Instance {
   InstanceRef ref;
   base::InstanceTag tag;  // empty or foreign: not ours, never touched
   InstanceState state = InstanceState::kUnknown;
-  base::RareText message;  // why it failed or what it waits for; for people
+  base::RareText message;    // why it failed or what it waits for; for people
   bool image_error = false;  // with kFailed: the image cannot be pulled
   bool preempted = false;    // with kFailed, kTerminating or kExited: the provider took a spot instance back
   std::vector<InstanceContainer> containers;

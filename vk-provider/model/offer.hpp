@@ -21,17 +21,17 @@ struct Offer {
   Offer() = default;
   base::ProviderName provider;
   base::OfferId id;
-  std::string region;            // the provider's word; empty if it has none
-  std::string gpu_model;         // canonical name of model/gpu_catalog; empty without GPUs
-  int gpu_count = 0;             // GPUs of the whole instance
-  std::int64_t gpu_memory = 0;   // bytes of one GPU; 0 = unknown
-  std::int64_t cpu_milli = 0;    // 0 = unknown
-  std::int64_t memory = 0;       // bytes; 0 = unknown
+  std::string region;           // the provider's word; empty if it has none
+  std::string gpu_model;        // canonical name of model/gpu_catalog; empty without GPUs
+  int gpu_count = 0;            // GPUs of the whole instance
+  std::int64_t gpu_memory = 0;  // bytes of one GPU; 0 = unknown
+  std::int64_t cpu_milli = 0;   // 0 = unknown
+  std::int64_t memory = 0;      // bytes; 0 = unknown
   CapacityType capacity_type = CapacityType::kOnDemand;
   Trust trust = Trust::kDatacenter;
   /// Per hour, for the whole instance. Empty: the provider has no price data; such an offer is never taken for free.
   std::optional<base::Money> price_per_hour;
-  bool available = true;         // false: sold here, but none now
+  bool available = true;  // false: sold here, but none now
   base::TimePoint seen_at;
 };
 

@@ -28,7 +28,7 @@ enum class WaitReason : std::uint8_t {
   kProviderUnavailable,  // nothing could be bought: credentials, quota, outage
   kImagePull,            // the image cannot be pulled; the instance was released meanwhile
   kStartFailed,          // the last instance never ran; the next offer is tried
-  kUnreadableState,      // what we wrote on it cannot be followed (unknown version or provider): neither buy nor terminate
+  kUnreadableState,  // what we wrote on it cannot be followed (unknown version or provider): neither buy nor terminate
 };
 std::string_view to_string(WaitReason why);
 
@@ -89,7 +89,7 @@ struct Stopping {
   bool call_under_way = false;
   int failures = 0;
   std::optional<std::chrono::seconds> asked_grace;  // of the last terminate
-  std::string message;      // the provider's words for a failure
+  std::string message;                              // the provider's words for a failure
 };
 
 /// Nothing runs any more. A stopped instance may be kept for its logs until the pod is deleted.
@@ -125,8 +125,8 @@ struct Outcome {
 struct ContainerRecord {
   InstanceContainer claim;
   std::int32_t restarts = 0;
-  int crashes_in_a_row = 0;                    // exponent of the back-off; 0 after ten quiet minutes
-  std::optional<base::TimePoint> restart_at;   // in CrashLoopBackOff until then
+  int crashes_in_a_row = 0;                   // exponent of the back-off; 0 after ten quiet minutes
+  std::optional<base::TimePoint> restart_at;  // in CrashLoopBackOff until then
   bool restart_under_way = false;
   std::optional<base::WallTime> handled_exit;  // finished_at of the exit that was already answered
   ContainerStatusState last_state;             // status.containerStatuses[].lastState
@@ -149,15 +149,15 @@ struct PodRecord {
   ProviderFacts provider;
   std::optional<base::Money> price_cap;  // of the profile, for the price that is read back
   int attempt = 0;
-  bool ran = false;                // was Running once: never bought again
-  bool preempted = false;          // the provider took the instance back
-  int missing = 0;                 // complete listings in a row without its instance
+  bool ran = false;        // was Running once: never bought again
+  bool preempted = false;  // the provider took the instance back
+  int missing = 0;         // complete listings in a row without its instance
   std::vector<ContainerRecord> containers;
   base::Boxed<Outcome> outcome;
 
-  bool deleting = false;           // metadata.deletionTimestamp is set, or the object is gone
-  bool api_gone = false;           // the object is gone
-  base::TimePoint delete_by;       // when the grace period ends, by our monotonic clock
+  bool deleting = false;      // metadata.deletionTimestamp is set, or the object is gone
+  bool api_gone = false;      // the object is gone
+  base::TimePoint delete_by;  // when the grace period ends, by our monotonic clock
 
   int image_failures = 0;
   int start_failures = 0;

@@ -104,9 +104,9 @@ struct GpuNeed {
 /// A field that the pod sets and that somebody must be able to honour.
 struct FieldUse {
   FieldUse() = default;
-  std::string path;                  // spec.containers[0].livenessProbe
-  std::optional<Capability> needs;   // empty: no provider can ever honour it on a rented machine
-  std::string why;                   // shown to the user: "host namespaces do not exist on a rented machine"
+  std::string path;                 // spec.containers[0].livenessProbe
+  std::optional<Capability> needs;  // empty: no provider can ever honour it on a rented machine
+  std::string why;                  // shown to the user: "host namespaces do not exist on a rented machine"
 };
 
 struct PodSpec {

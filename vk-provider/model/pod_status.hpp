@@ -14,8 +14,8 @@
 
 #include "vk-provider/base/boxed.hpp"
 #include "vk-provider/base/clock.hpp"
-#include "vk-provider/base/rare_text.hpp"
 #include "vk-provider/base/ids.hpp"
+#include "vk-provider/base/rare_text.hpp"
 #include "vk-provider/model/placement.hpp"
 #include "vk-provider/model/pod_spec.hpp"
 
@@ -29,12 +29,12 @@ struct ContainerStatusState {
   ContainerStatusState() = default;
   enum class Kind : std::uint8_t { kNone, kWaiting, kRunning, kTerminated };
   Kind kind = Kind::kNone;
-  std::int32_t exit_code = 0;                // terminated
-  base::RareText reason;                     // waiting, terminated
-  base::RareText message;                    // waiting, terminated
-  std::optional<base::WallTime> started_at;  // running, terminated
-  std::optional<base::WallTime> finished_at; // terminated
-  base::RareText container_id;               // terminated
+  std::int32_t exit_code = 0;                 // terminated
+  base::RareText reason;                      // waiting, terminated
+  base::RareText message;                     // waiting, terminated
+  std::optional<base::WallTime> started_at;   // running, terminated
+  std::optional<base::WallTime> finished_at;  // terminated
+  base::RareText container_id;                // terminated
   bool operator==(const ContainerStatusState&) const = default;
 };
 
@@ -116,8 +116,8 @@ struct StateAnnotation {
   bool operator==(const StateAnnotation&) const = default;
 };
 
-/// True if resourceVersion `a` is older than `b` of the same object. Kubernetes makes them comparable numbers (KEP-5504);
-/// false if either is no number.
+/// True if resourceVersion `a` is older than `b` of the same object. Kubernetes makes them comparable numbers
+/// (KEP-5504); false if either is no number.
 bool is_older_version(std::string_view a, std::string_view b);
 
 /// The live Pod as last seen.
@@ -128,9 +128,9 @@ struct ObservedPod {
   std::chrono::seconds deletion_grace{0};
   StateAnnotation state;
   std::uint64_t state_fingerprint = 0;  // of what stands on the pod, once state.record was dropped
-  base::RareText addresses;  // state.spillway.dev/addresses as it stands
-  bool withheld_note = false;  // state.spillway.dev/withheld stands on the pod
-  bool readiness_gates_true = true;  // every condition of spec.readinessGates is True
+  base::RareText addresses;             // state.spillway.dev/addresses as it stands
+  bool withheld_note = false;           // state.spillway.dev/withheld stands on the pod
+  bool readiness_gates_true = true;     // every condition of spec.readinessGates is True
   PodStatus status;
 };
 

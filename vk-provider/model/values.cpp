@@ -57,8 +57,9 @@ std::uint64_t fingerprint(const StateRecord& record) {
   mix(p.region);
   mix(p.tag.str());
   mix(record.instance.str());
-  for (const std::int64_t number : {p.price_per_hour.micros(), static_cast<std::int64_t>(p.gpu_count), static_cast<std::int64_t>(p.attempt),
-                                    static_cast<std::int64_t>(p.capacity_type), static_cast<std::int64_t>(record.ran)}) {
+  for (const std::int64_t number :
+       {p.price_per_hour.micros(), static_cast<std::int64_t>(p.gpu_count), static_cast<std::int64_t>(p.attempt),
+        static_cast<std::int64_t>(p.capacity_type), static_cast<std::int64_t>(record.ran)}) {
     mix(std::to_string(number));
   }
   return hash == 0 ? 1 : hash;

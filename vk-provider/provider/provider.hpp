@@ -84,8 +84,8 @@ struct Sample {
   Sample() = default;
   model::InstanceRef instance;
   std::string container;
-  std::optional<std::uint64_t> cpu_ns;          // used since its start
-  std::optional<std::uint64_t> working_set;     // bytes
+  std::optional<std::uint64_t> cpu_ns;       // used since its start
+  std::optional<std::uint64_t> working_set;  // bytes
   base::WallTime at;
 };
 

@@ -9,11 +9,13 @@ TEST_CASE("dollars are read exactly or not at all") {
     const char* text;
     std::optional<std::int64_t> micros;
   };
-  const Row rows[] = {
-      {"2.39", 2'390'000}, {"0.000001", 1},        {"12", 12'000'000},       {"0", 0},
-      {"1.50000000", 1'500'000}, {"0.0000001", std::nullopt}, {"-1", std::nullopt}, {"1e3", std::nullopt},
-      {"", std::nullopt},  {".5", std::nullopt},   {"1.", std::nullopt},     {"1000000001", std::nullopt},
-      {" 1", std::nullopt}};
+  const Row rows[] = {{"2.39", 2'390'000},       {"0.000001", 1},
+                      {"12", 12'000'000},        {"0", 0},
+                      {"1.50000000", 1'500'000}, {"0.0000001", std::nullopt},
+                      {"-1", std::nullopt},      {"1e3", std::nullopt},
+                      {"", std::nullopt},        {".5", std::nullopt},
+                      {"1.", std::nullopt},      {"1000000001", std::nullopt},
+                      {" 1", std::nullopt}};
   for (const Row& row : rows) {
     CAPTURE(row.text);
     const auto money = Money::from_dollars(row.text);

@@ -134,8 +134,8 @@ TEST_CASE("what is no tag of ours is not parsed") {
   const std::string good = ours().make_tag(base::PodUid(test::kUid), 1)->str();
   std::array<std::uint8_t, 32> other{};
   CHECK_FALSE(model::Ownership(other).parse(base::InstanceTag(good)));
-  for (const std::string& bad : {std::string(), std::string("spw-"), good.substr(0, good.size() - 1), good + "x", good + "0000000",
-                                 good.substr(0, good.size() - 1) + "0", "x" + good}) {
+  for (const std::string& bad : {std::string(), std::string("spw-"), good.substr(0, good.size() - 1), good + "x",
+                                 good + "0000000", good.substr(0, good.size() - 1) + "0", "x" + good}) {
     CAPTURE(bad);
     CHECK_FALSE(ours().parse(base::InstanceTag(bad)));
   }
@@ -190,7 +190,8 @@ model::Offer an_offer(const std::string& id, const char* price, int gpus = 1) {
 std::vector<ProviderAbility> one_provider() {
   ProviderAbility ability;
   ability.name = "cloud";
-  ability.capabilities = {Capability::kExitCode, Capability::kRestartContainer, Capability::kPortsTcp, Capability::kEntrypoint};
+  ability.capabilities = {Capability::kExitCode, Capability::kRestartContainer, Capability::kPortsTcp,
+                          Capability::kEntrypoint};
   return {ability};
 }
 
@@ -201,8 +202,8 @@ Requirements one_gpu() {
   return needs;
 }
 
-Selection select(std::vector<model::Offer> offers, const model::NodeProfile& profile = {}, const Requirements& needs = one_gpu(),
-                 const std::vector<base::OfferId>& tried = {}) {
+Selection select(std::vector<model::Offer> offers, const model::NodeProfile& profile = {},
+                 const Requirements& needs = one_gpu(), const std::vector<base::OfferId>& tried = {}) {
   OfferBook book;
   book.update(base::ProviderName("cloud"), std::move(offers), kStart);
   return select_offer(needs, profile, one_provider(), book.entries(kStart), tried, kStart);
@@ -211,10 +212,12 @@ Selection select(std::vector<model::Offer> offers, const model::NodeProfile& pro
 }  // namespace
 
 TEST_CASE("the cheapest offer that fits is taken") {
-  CHECK(select({an_offer("b", "2.10"), an_offer("a", "2.00"), an_offer("c", "1.00", 0)}).winner->id == base::OfferId("a"));
+  CHECK(select({an_offer("b", "2.10"), an_offer("a", "2.00"), an_offer("c", "1.00", 0)}).winner->id ==
+        base::OfferId("a"));
   // Of two equal ones the name decides, so that a run repeats.
   CHECK(select({an_offer("b", "2.00"), an_offer("a", "2.00")}).winner->id == base::OfferId("a"));
-  CHECK(select({an_offer("a", "1.00"), an_offer("b", "2.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id == base::OfferId("b"));
+  CHECK(select({an_offer("a", "1.00"), an_offer("b", "2.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id ==
+        base::OfferId("b"));
   CHECK(select({an_offer("a", "1.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id == base::OfferId("a"));
 }
 
@@ -238,7 +241,8 @@ TEST_CASE("each reason to leave an offer alone is told") {
   const Selection none = select(offers, profile);
   CHECK_FALSE(none.winner);
   CHECK(none.why_none ==
-        "0 of 7 offers fit: 1 without a price, 1 too few GPUs, 1 spot, 1 sold out, 1 over the price cap of $3.00, 1 in another "
+        "0 of 7 offers fit: 1 without a price, 1 too few GPUs, 1 spot, 1 sold out, 1 over the price cap of $3.00, 1 in "
+        "another "
         "region, 1 another GPU model");
   offers.push_back(an_offer("good", "3.00"));
   CHECK(select(offers, profile).winner->id == base::OfferId("good"));
@@ -283,7 +287,8 @@ TEST_CASE("a refusal names every field by path, and what each provider lacks") {
   const auto message = refusal(pod, compute_requirements(pod, {}), providers);
   REQUIRE(message);
   CHECK(*message ==
-        "Pod was rejected: metadata.annotations[spillway.dev/public-port]: unknown key; did you mean spillway.dev/public-ports?; "
+        "Pod was rejected: metadata.annotations[spillway.dev/public-port]: unknown key; did you mean "
+        "spillway.dev/public-ports?; "
         "spec.hostNetwork: host namespaces do not exist on a rented machine; "
         "spec.containers[0].livenessProbe: needs probes, which provider cloud lacks; "
         "spec: needs restart_container, which provider other lacks");
@@ -323,10 +328,13 @@ TEST_CASE("$(VAR) is expanded as a kubelet does") {
     if (name == "EMPTY") return "";
     return std::nullopt;
   };
-  const std::pair<const char*, const char*> rows[] = {
-      {"$(A)", "1"},           {"x$(A)y$(A)", "x1y1"}, {"$$(A)", "$(A)"},   {"$$$(A)", "$1"}, {"$(B)", "$(B)"},   {"$(EMPTY)", ""},
-      {"$(A", "$(A"},          {"$A", "$A"},           {"$", "$"},          {"a$", "a$"},     {"$$", "$"},        {"$((A))", "$((A))"},
-      {"$(A)$(", "1$("},       {"\n\"'ü$(A)", "\n\"'ü1"}};
+  const std::pair<const char*, const char*> rows[] = {{"$(A)", "1"},     {"x$(A)y$(A)", "x1y1"},
+                                                      {"$$(A)", "$(A)"}, {"$$$(A)", "$1"},
+                                                      {"$(B)", "$(B)"},  {"$(EMPTY)", ""},
+                                                      {"$(A", "$(A"},    {"$A", "$A"},
+                                                      {"$", "$"},        {"a$", "a$"},
+                                                      {"$$", "$"},       {"$((A))", "$((A))"},
+                                                      {"$(A)$(", "1$("}, {"\n\"'ü$(A)", "\n\"'ü1"}};
   for (const auto& [text, expected] : rows) {
     CAPTURE(text);
     CHECK(expand(text, lookup) == expected);

@@ -561,6 +561,78 @@ TEST_CASE("restartPolicy Always: 10 s, doubled to 5 min, forgotten after a long 
   CHECK(life.does<action::StartContainer>());
 }
 
+TEST_CASE("a restart is counted once, whoever tells of it") {
+  Life life;
+  life.to_running();
+  life.pass(5s);
+  life.on(event::InstanceSeen{test::exited(1, life.now.wall)});
+  life.pass(10s);
+  life.on(event::Tick{});
+  REQUIRE(life.does<action::StartContainer>());
+  SECTION("a listing, before the answer") {
+    model::Instance again = test::an_instance(InstanceState::kRunning);
+    again.containers[0].started_at = life.now.wall;
+    life.on(event::InstanceSeen{again});
+    CHECK(life.record.containers[0].restarts == 1);
+    life.on(event::ContainerStarted{"main"});
+  }
+  SECTION("the next exit, after a lost answer") {
+    life.pass(5s);
+    const model::Instance crash = test::exited(1, life.now.wall);
+    life.on(event::InstanceSeen{crash});
+    life.on(event::InstanceSeen{crash});
+    CHECK(life.record.containers[0].restart_at.has_value());
+  }
+  SECTION("a listing from before the exit tells of none") {
+    model::Instance old = test::an_instance(InstanceState::kRunning);
+    old.containers[0].started_at = life.now.wall - 30s;
+    life.on(event::InstanceSeen{old});
+    CHECK(life.record.containers[0].restarts == 0);
+    return;
+  }
+  CHECK(life.record.containers[0].restarts == 1);
+}
+
+TEST_CASE("a restart whose answer died with the daemon is counted by the next one") {
+  const base::WallTime crashed = Life().now.wall - 20s;
+  model::ObservedPod observed = with_state(true, "i-1");
+  observed.status.phase = model::PodPhase::kRunning;
+  model::ContainerStatus& told = observed.status.containers.emplace_back();
+  told.name = "main";
+  told.restart_count = 4;
+  told.state.kind = model::ContainerStatusState::Kind::kWaiting;
+  told.last_state.kind = model::ContainerStatusState::Kind::kTerminated;
+  told.last_state.finished_at = crashed;
+  model::Instance instance = test::an_instance(InstanceState::kRunning);
+  SECTION("it was restarted") {
+    instance.containers[0].started_at = crashed + 10s;
+    Life life(test::a_pod(), observed);
+    life.join(instance);
+    CHECK(life.record.containers[0].restarts == 5);
+    life.on(event::InstanceSeen{instance});
+    CHECK(life.record.containers[0].restarts == 5);
+  }
+  SECTION("it was restarted and has ended again") {
+    instance = test::exited(1, crashed + 15s, 5s);
+    Life life(test::a_pod(), observed);
+    life.join(instance);
+    CHECK(life.record.containers[0].restarts == 5);
+  }
+  SECTION("it is still the old end") {
+    instance = test::exited(1, crashed + 300ms, 1s);
+    Life life(test::a_pod(), observed);
+    life.join(instance);
+    CHECK(life.record.containers[0].restarts == 4);
+  }
+  SECTION("it was counted before") {
+    observed.status.containers[0].state.kind = model::ContainerStatusState::Kind::kRunning;
+    instance.containers[0].started_at = crashed + 10s;
+    Life life(test::a_pod(), observed);
+    life.join(instance);
+    CHECK(life.record.containers[0].restarts == 4);
+  }
+}
+
 TEST_CASE("a listing from before our restart is not a new crash") {
   Life life;
   life.to_running();
@@ -652,7 +724,10 @@ TEST_CASE("no event crashes any stage or buys for a pod that is gone") {
           if (life.stage() == "choosing") intent = false;
           life.choose(life.record.attempt + 1);
           break;
-        case 2: life.on(event::IntentWritten{}); intent = true; break;
+        case 2:
+          life.on(event::IntentWritten{});
+          intent = true;
+          break;
         case 3: life.on(event::IntentFailed{error}); break;
         case 4: life.on(event::Created{test::an_instance(static_cast<InstanceState>(random(6)))}); break;
         case 5: life.on(event::CreateFailed{error}); break;
@@ -664,7 +739,10 @@ TEST_CASE("no event crashes any stage or buys for a pod that is gone") {
         case 11: life.user_deletes(); break;
         case 12: life.publish(); break;
         case 13: life.on(event::EntryClosed{}); break;
-        case 14: life.on(event::PodGone{}); gone_from_api = true; break;
+        case 14:
+          life.on(event::PodGone{});
+          gone_from_api = true;
+          break;
         case 15: life.on(event::Held{model::WaitReason::kNoCapacity, "m", life.now.steady + 15s}); break;
         default: life.on(event::Tick{}); break;
       }

@@ -13,7 +13,8 @@ using Kind = model::ContainerStatusState::Kind;
 
 namespace {
 
-const base::Now kNow{base::TimePoint(1h), base::WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 2)) + 123456us};
+const base::Now kNow{base::TimePoint(1h),
+                     base::WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 2)) + 123456us};
 const base::WallTime kSecond = std::chrono::floor<std::chrono::seconds>(kNow.wall);
 
 model::PodRecord record_in(model::Stage stage) {
@@ -95,7 +96,8 @@ TEST_CASE("a condition's transition time moves only when its status does, and st
   CHECK(*wanted_status(record, "192.0.2.1", later) == *first);
   record.observed.status.condition(ConditionType::kReady).status = PodCondition::Status::kFalse;
   const auto mended = wanted_status(record, "192.0.2.1", later);
-  CHECK(mended->condition(ConditionType::kReady).last_transition == std::chrono::floor<std::chrono::seconds>(later.wall));
+  CHECK(mended->condition(ConditionType::kReady).last_transition ==
+        std::chrono::floor<std::chrono::seconds>(later.wall));
   CHECK(mended->start_time == first->start_time);
 }
 
@@ -120,7 +122,8 @@ TEST_CASE("in its restart back-off a container is waiting, and its last state is
   const auto status = wanted_status(record, "192.0.2.1", kNow);
   CHECK(status->phase == model::PodPhase::kRunning);
   CHECK(status->containers[0].state.reason == "CrashLoopBackOff");
-  CHECK(status->containers[0].state.message.starts_with("back-off 20s restarting failed container=main pod=web-0_team-a("));
+  CHECK(status->containers[0].state.message.starts_with(
+      "back-off 20s restarting failed container=main pod=web-0_team-a("));
   CHECK(status->containers[0].restart_count == 4);
   CHECK(status->containers[0].last_state.exit_code == 3);
   CHECK_FALSE(status->containers[0].ready);

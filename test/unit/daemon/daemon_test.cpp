@@ -29,7 +29,9 @@ fake::CloudSettings at_once() {
 /// A cluster, a cloud, and one daemon after the other.
 class World {
  public:
-  World() : api(reactor.timers), cloud(at_once(), reactor.timers.both()) { registry["fake"] = fake::provider_type_over(cloud); }
+  World() : api(reactor.timers), cloud(at_once(), reactor.timers.both()) {
+    registry["fake"] = fake::provider_type_over(cloud);
+  }
   ~World() { crash(); }
 
   void start() {

@@ -1,0 +1,117 @@
+// One step of pod_fsm: the record, the time, and the actions that come of it.
+//
+// Internal to core/; made by advance() for one event and thrown away. Its definitions stand in pod_step_launch.cpp (up
+// to the purchase), pod_step_instance.cpp (while there is an instance) and pod_step_end.cpp (the way out); what
+// concerns all stages is in pod_fsm.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "vk-provider/core/pod_fsm.hpp"
+
+namespace spillway::core {
+
+class PodStep {
+ public:
+  PodStep(model::PodRecord& record, base::Now now, const PodPolicy& policy) : r_(record), now_(now), policy_(policy) {}
+
+  Actions take() { return std::move(actions_); }
+
+  void on(const event::PodSeen& e);
+  void on(const event::PodGone&);
+  void on(const event::Joined& e);
+  void on(const event::Refused& e);
+  void on(const event::Held& e);
+  void on(const event::Chosen& e);
+  void on(const event::IntentWritten&);
+  void on(const event::IntentFailed& e);
+  void on(const event::Created& e);
+  void on(const event::CreateFailed& e);
+  void on(const event::InstanceSeen& e);
+  void on(const event::InstanceMissing& e);
+  void on(const event::InstanceGone&);
+  void on(const event::TerminateAccepted&);
+  void on(const event::TerminateFailed& e);
+  void on(const event::ContainerStarted& e);
+  void on(const event::ContainerStartFailed& e);
+  void on(const event::StatusWritten& e);
+  void on(const event::EntryClosed&);
+  void on(const event::PodDeleteAccepted&);
+  void on(const event::PodDeleteFailed& e);
+  void on(const event::Tick&);
+
+ private:
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(r_.stage);
+  }
+  template <class T>
+  T* find() {
+    return std::get_if<T>(&r_.stage);
+  }
+
+  void act(Action a) { actions_.push_back(std::move(a)); }
+  void tell(bool warning, std::string reason, std::string message);
+  void wake_at(base::TimePoint when);
+  void enter(model::Stage stage);
+
+  /// Nothing more is to be started for this pod.
+  bool ending() const { return r_.deleting || r_.outcome.has_value(); }
+
+  std::chrono::seconds grace_left() const;
+  const model::Instance* current_instance();
+  model::ContainerRecord* find_container(const std::string& name);
+  model::Outcome observed_outcome() const;
+
+  // waiting and choosing
+  void choose();
+  void wait(model::WaitReason why, std::string message, base::TimePoint until);
+  void tick_waiting(const model::Waiting& waiting);
+  void try_next_offer();
+  void fail(std::string reason, std::string message, std::string disruption = {});
+  void image_failed(const std::string& message);
+
+  /// An instance never came to run. The next offer, or the end.
+  void start_failed(const std::string& reason, const std::string& message);
+
+  // creating
+  void retry_at(model::Creating& creating, const base::Error& error, const base::BackoffPolicy& backoff);
+  void look_up(base::TimePoint until);
+  void tick_creating(model::Creating& creating);
+
+  // an instance exists
+  void adopt(const model::Instance& instance);
+  void tick_booting(const model::Booting& booting);
+  void on_instance(const model::Instance& instance);
+  std::string started_message() const;
+  void start_due_containers();
+  void completed(const model::Instance& instance);
+
+  /// The pod ran, and a complete listing of its provider does not hold its instance. One listing proves nothing.
+  void stand_in_for_missing_instance();
+  void lost();
+  void fail_as_lost();
+
+  // stopping
+  void end_because_terminal();
+  void on_delete();
+  void stop(model::InstanceRef ref, model::StopReason why, std::string message = {});
+  void terminate(model::Stopping& stopping);
+  void stopped();
+
+  // the end
+  void finish(std::optional<model::InstanceRef> kept);
+  void delete_pod(model::Finished& finished);
+
+  /// The terminal status is published first, then the entry is closed, then the object goes.
+  void progress_finish();
+  model::PodRecord& r_;
+  base::Now now_;
+  const PodPolicy& policy_;
+  Actions actions_;
+};
+
+}  // namespace spillway::core

@@ -1,0 +1,177 @@
+// pod_step, the way out: stop, publish, close, delete.
+#include "vk-provider/core/pod_step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/model/pod_status.hpp"
+
+namespace spillway::core {
+namespace {
+
+using base::Duration;
+using base::ErrorKind;
+using model::Choosing;
+using model::Creating;
+using model::Finished;
+using model::Instance;
+using model::Stopping;
+using model::StopReason;
+using model::Waiting;
+using model::WaitReason;
+
+constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
+constexpr Duration kTerminateAgain = std::chrono::seconds(30);
+
+}  // namespace
+
+void PodStep::on(const event::TerminateAccepted&) {
+  auto* stopping = find<Stopping>();
+  if (stopping == nullptr) return;
+  stopping->call_under_way = false;
+  stopping->failures = 0;
+  const auto grace = stopping->asked_grace.value_or(std::chrono::seconds(0));
+  stopping->retry_at = now_.steady + grace + kTerminateAgain;
+  act(action::Confirm{stopping->ref});
+  if (grace > grace_left()) return terminate(*stopping);
+  wake_at(stopping->retry_at);
+}
+
+void PodStep::on(const event::TerminateFailed& e) {
+  auto* stopping = find<Stopping>();
+  if (stopping == nullptr) return;
+  stopping->call_under_way = false;
+  if (e.error.kind == ErrorKind::kNotFound) {
+    stopping->retry_at = now_.steady + kTerminateAgain;
+    wake_at(stopping->retry_at);
+    return act(action::Confirm{stopping->ref});
+  }
+  if (stopping->failures++ == 0) tell(true, "FailedKillPod", e.error.message);
+  Duration delay = base::backoff_delay(kProviderBackoff, stopping->failures);
+  if (e.error.retry_after) delay = std::max<Duration>(delay, *e.error.retry_after);
+  stopping->retry_at = now_.steady + delay;
+  wake_at(stopping->retry_at);
+}
+
+void PodStep::on(const event::EntryClosed&) {
+  auto* finished = find<Finished>();
+  if (finished == nullptr || finished->step != Finished::Step::kClosing) return;
+  finished->step = Finished::Step::kDeleting;
+  delete_pod(*finished);
+}
+
+void PodStep::on(const event::PodDeleteAccepted&) {
+  if (auto* finished = find<Finished>()) finished->step = Finished::Step::kDeleted;
+}
+
+void PodStep::on(const event::PodDeleteFailed& e) {
+  auto* finished = find<Finished>();
+  if (finished == nullptr || finished->step != Finished::Step::kDeleting) return;
+  finished->delete_under_way = false;
+  // Not found, or another UID under that name: this pod is gone.
+  if (e.error.kind == ErrorKind::kNotFound || e.error.kind == ErrorKind::kConflict) return on(event::PodGone{});
+  finished->retry_at = now_.steady + std::max<Duration>(e.error.retry_after.value_or(std::chrono::milliseconds(0)),
+                                                        std::chrono::seconds(1));
+  wake_at(finished->retry_at);
+}
+
+void PodStep::end_because_terminal() {
+  if (const Instance* instance = current_instance()) return stop(instance->ref, StopReason::kTerminalPod);
+  if (is<Waiting>() || is<Choosing>()) return finish({});
+  if (const auto* creating = find<Creating>(); creating != nullptr && creating->step == Creating::Step::kRetry) {
+    finish({});
+  }
+}
+
+void PodStep::on_delete() {
+  if (const Instance* instance = current_instance()) return stop(instance->ref, StopReason::kDeleted);
+  if (is<Waiting>()) {
+    if (find<Waiting>()->why == WaitReason::kUnreadableState) {
+      if (r_.api_gone) act(action::Forget{});
+      return;
+    }
+    return finish({});
+  }
+  if (is<Choosing>()) return finish({});
+  if (const auto* creating = find<Creating>()) {
+    // What is under way is waited for: its answer decides whether there is something to end.
+    if (creating->step == Creating::Step::kRetry) finish({});
+    return;
+  }
+  if (auto* stopping = find<Stopping>()) {
+    const bool shorter = stopping->asked_grace && *stopping->asked_grace > grace_left();
+    if (shorter && !stopping->call_under_way) terminate(*stopping);
+    return;
+  }
+  if (auto* finished = find<Finished>()) {
+    if (finished->kept) return stop(model::InstanceRef(*finished->kept), StopReason::kDeleted);
+    progress_finish();
+  }
+}
+
+void PodStep::stop(model::InstanceRef ref, StopReason why, std::string message) {
+  Stopping stopping;
+  stopping.message = std::move(message);
+  stopping.ref = std::move(ref);
+  stopping.why = why;
+  stopping.since = now_.steady;
+  enter(std::move(stopping));
+  terminate(*find<Stopping>());
+}
+
+void PodStep::terminate(Stopping& stopping) {
+  std::chrono::seconds grace{0};
+  if (stopping.why == StopReason::kDeleted) grace = grace_left();
+  if (stopping.why == StopReason::kTerminalPod && !r_.deleting) grace = r_.spec->grace;
+  stopping.asked_grace = grace;
+  stopping.call_under_way = true;
+  act(action::Terminate{stopping.ref, grace});
+}
+
+void PodStep::stopped() {
+  const StopReason why = find<Stopping>()->why;
+  const std::string message = find<Stopping>()->message;
+  switch (why) {
+    case StopReason::kDeleted:
+      if (!r_.outcome) r_.outcome = outcome_of_exits(r_);
+      return finish({});
+    case StopReason::kCompleted:
+    case StopReason::kTerminalPod: return finish({});
+    case StopReason::kImagePull: return image_failed(message);
+    case StopReason::kBootFailed: return start_failed("StartFailed", message);
+    case StopReason::kStartTimeout:
+      return start_failed("StartTimeout", "the instance did not run within the start deadline");
+    case StopReason::kTooDear: return try_next_offer();
+    case StopReason::kLost: return lost();
+  }
+}
+
+void PodStep::finish(std::optional<model::InstanceRef> kept) {
+  if (!r_.outcome) {
+    fail(r_.api_gone ? "" : "Deleted", "the pod was deleted before it ran");
+  }
+  Finished finished;
+  finished.kept = std::move(kept);
+  enter(std::move(finished));
+  if (r_.deleting && find<Finished>()->kept)
+    return stop(model::InstanceRef(*find<Finished>()->kept), StopReason::kDeleted);
+  progress_finish();
+}
+
+void PodStep::delete_pod(Finished& finished) {
+  finished.delete_under_way = true;
+  act(action::DeletePod{});
+}
+
+void PodStep::progress_finish() {
+  auto* finished = find<Finished>();
+  if (finished->kept) return;
+  if (r_.api_gone) return act(action::Forget{});
+  if (!r_.deleting || finished->step != Finished::Step::kResting) return;
+  if (!model::is_terminal(r_.observed.status.phase)) return;
+  finished->step = Finished::Step::kClosing;
+  act(action::CloseEntry{});
+}
+
+}  // namespace spillway::core

@@ -1,0 +1,239 @@
+// pod_step, while there is an instance: boot, run, restart, lose.
+#include "vk-provider/core/pod_step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/model/pod_status.hpp"
+
+namespace spillway::core {
+namespace {
+
+using base::Duration;
+using base::TimePoint;
+using model::Admitted;
+using model::Booting;
+using model::Creating;
+using model::Finished;
+using model::Instance;
+using model::InstanceState;
+using model::Running;
+using model::Stopping;
+using model::StopReason;
+
+constexpr Duration kBadOfferFor = std::chrono::hours(1);
+// Absence counts only when it is seen twice, and then a get has to agree.
+constexpr int kMissingListings = 2;
+
+/// Their claims stand in the record's containers; a second copy would only take room.
+Instance without_containers(Instance instance) {
+  instance.containers = {};
+  return instance;
+}
+
+}  // namespace
+
+void PodStep::on(const event::Created& e) {
+  if (const auto* creating = find<Creating>(); creating != nullptr && creating->step == Creating::Step::kCreate) {
+    return adopt(e.instance);
+  }
+  if (is<Booting>()) on_instance(e.instance);
+}
+
+void PodStep::on(const event::InstanceSeen& e) {
+  if (const auto* creating = find<Creating>(); creating != nullptr && creating->step == Creating::Step::kLookUp) {
+    return adopt(e.instance);
+  }
+  if (is<Booting>() || is<Running>()) return on_instance(e.instance);
+  r_.missing = 0;
+}
+
+void PodStep::on(const event::InstanceMissing& e) {
+  if (auto* creating = find<Creating>()) {
+    if (creating->step != Creating::Step::kLookUp || e.listing_began < creating->until) return;
+    if (ending()) return finish({});
+    // Nothing was bought. The same tag again: if we are wrong, the provider returns the instance that exists.
+    ++creating->failures;
+    if (!creating->intent_written) {
+      creating->step = Creating::Step::kIntent;
+      return act(action::WriteIntent{});
+    }
+    creating->step = Creating::Step::kCreate;
+    return act(action::Create{});
+  }
+  const TimePoint known_since = r_.entered.at(r_.stage.index());
+  if (e.listing_began < known_since) return;
+  if (const auto* stopping = find<Stopping>()) {
+    if (!stopping->call_under_way) act(action::Confirm{stopping->ref});
+    return;
+  }
+  if (auto* finished = find<Finished>()) {
+    if (finished->kept && ++r_.missing >= kMissingListings) finished->kept.reset();
+    return;
+  }
+  const Instance* instance = current_instance();
+  if (instance == nullptr || ++r_.missing < kMissingListings) return;
+  if (instance->ref.id.empty()) return lost();
+  act(action::Confirm{instance->ref});
+}
+
+void PodStep::on(const event::InstanceGone&) {
+  if (is<Stopping>()) return stopped();
+  if (r_.missing >= kMissingListings && current_instance() != nullptr) lost();
+}
+
+void PodStep::on(const event::ContainerStarted& e) {
+  model::ContainerRecord* container = find_container(e.container);
+  if (container == nullptr || !container->restart_under_way) return;
+  container->restart_under_way = false;
+  container->restart_at.reset();
+  ++container->restarts;
+  container->claim.state = model::ContainerState::kRunning;
+  container->claim.started_at = now_.wall;
+  container->claim.exit_code.reset();
+  container->claim.reason.clear();
+  container->claim.message.clear();
+}
+
+void PodStep::on(const event::ContainerStartFailed& e) {
+  model::ContainerRecord* container = find_container(e.container);
+  if (container == nullptr || !container->restart_under_way) return;
+  container->restart_under_way = false;
+  ++container->crashes_in_a_row;
+  container->restart_at = now_.steady + base::backoff_delay(kRestartBackoff, container->crashes_in_a_row);
+  tell(true, "Failed", "Error: cannot start container " + e.container + ": " + e.error.message);
+  wake_at(*container->restart_at);
+}
+
+void PodStep::adopt(const Instance& instance) {
+  if (!r_.placement) {
+    // The annotation was lost, but the tag says whose it is.
+    model::Placement placement;
+    placement.pod = r_.key().uid;
+    placement.provider = instance.ref.provider;
+    placement.tag = instance.tag;
+    r_.placement = placement;
+  }
+  if (r_.containers.empty()) r_.containers = make_container_records(*r_.spec, r_.observed.status);
+  if (r_.outcome && !r_.deleting && instance.state == InstanceState::kExited && r_.provider.keeps_stopped) {
+    return finish(instance.ref);
+  }
+  if (ending()) return stop(instance.ref, r_.deleting ? StopReason::kDeleted : StopReason::kTerminalPod);
+  if (r_.price_cap && instance.price_per_hour && *instance.price_per_hour > *r_.price_cap) {
+    tell(true, "TooDear",
+         "the instance costs $" + instance.price_per_hour->to_dollars() + " per hour, over the cap of $" +
+             r_.price_cap->to_dollars());
+    act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
+    return stop(instance.ref, StopReason::kTooDear);
+  }
+  const auto* creating = find<Creating>();
+  const bool resumed = is<Admitted>() || (creating != nullptr && creating->step == Creating::Step::kLookUp);
+  enter(Booting{instance, now_.steady});
+  on_instance(instance);
+  if (!is<Booting>()) return;
+  // Creating again with the same tag carries an unfinished instance on: the create died half way, with a daemon or
+  // with its answer.
+  if (resumed && instance.state == InstanceState::kPending) act(action::Create{});
+  wake_at(now_.steady + policy_.write_instance_after);
+  wake_at(now_.steady + policy_.start_deadline);
+}
+
+void PodStep::tick_booting(const Booting& booting) {
+  const TimePoint deadline = booting.since + policy_.start_deadline;
+  if (now_.steady >= deadline) {
+    act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
+    return stop(booting.instance.ref, StopReason::kStartTimeout);
+  }
+  wake_at(deadline);
+}
+
+void PodStep::on_instance(const Instance& instance) {
+  r_.missing = 0;
+  r_.preempted = r_.preempted || instance.preempted;
+  if (auto* booting = find<Booting>()) booting->instance = without_containers(instance);
+  if (auto* running = find<Running>()) running->instance = without_containers(instance);
+  switch (instance.state) {
+    case InstanceState::kPending:
+    case InstanceState::kUnknown:
+    case InstanceState::kTerminating: return;
+    case InstanceState::kFailed:
+      if (instance.image_error && !r_.ran) return stop(instance.ref, StopReason::kImagePull, instance.message);
+      return stop(instance.ref, r_.ran ? StopReason::kLost : StopReason::kBootFailed, instance.message);
+    case InstanceState::kRunning:
+    case InstanceState::kExited: break;
+  }
+  if (is<Booting>()) {
+    if (!r_.ran) tell(false, "Started", started_message());
+    r_.ran = true;
+    enter(Running{without_containers(instance)});
+  }
+  apply_claims(r_, instance, now_);
+  if (all_ended(r_)) return completed(instance);
+  start_due_containers();
+}
+
+std::string PodStep::started_message() const {
+  return "Started at provider " + r_.placement->provider.str() + ", offer " + r_.placement->offer.str() + ", $" +
+         r_.placement->price_per_hour.to_dollars() + " per hour";
+}
+
+void PodStep::start_due_containers() {
+  const auto* running = find<Running>();
+  if (running == nullptr || ending()) return;
+  for (model::ContainerRecord& container : r_.containers) {
+    if (!container.restart_at || container.restart_under_way || *container.restart_at > now_.steady) continue;
+    container.restart_under_way = true;
+    act(action::StartContainer{running->instance.ref, container.claim.name});
+  }
+  const auto next = next_restart(r_);
+  if (!next) return;
+  for (const model::ContainerRecord& container : r_.containers) {
+    if (container.restart_at == next) {
+      tell(true, "BackOff", "Back-off restarting failed container " + container.claim.name);
+    }
+  }
+  wake_at(*next);
+}
+
+void PodStep::completed(const Instance& instance) {
+  r_.outcome = outcome_of_exits(r_);
+  if (r_.outcome->phase == model::PodPhase::kFailed) act(action::NoteFailure{});
+  if (r_.provider.keeps_stopped) return finish(instance.ref);
+  stop(instance.ref, StopReason::kCompleted);
+}
+
+void PodStep::stand_in_for_missing_instance() {
+  Instance instance;
+  if (r_.placement) instance.ref.provider = r_.placement->provider;
+  if (r_.observed.state.record) instance.ref.id = r_.observed.state.record->instance;
+  r_.containers = make_container_records(*r_.spec, r_.observed.status);
+  if (r_.deleting && !instance.ref.id.empty()) return stop(instance.ref, StopReason::kDeleted);
+  enter(Running{instance});
+  r_.missing = 1;
+  if (!r_.placement) return lost();
+  act(action::LookUp{});
+}
+
+void PodStep::lost() {
+  if (is<Booting>()) return start_failed("InstanceLost", "the instance vanished before it ran");
+  for (model::ContainerRecord& c : r_.containers) {
+    if (c.claim.state == model::ContainerState::kExited) continue;
+    c.claim.state = model::ContainerState::kExited;
+    c.claim.exit_code.reset();
+    c.claim.finished_at = now_.wall;
+  }
+  fail_as_lost();
+  finish({});
+}
+
+void PodStep::fail_as_lost() {
+  const std::string where = r_.placement ? " at provider " + r_.placement->provider.str() : std::string();
+  const std::string message =
+      r_.preempted ? "the provider took the instance back" + where : "the instance" + where + " is gone";
+  tell(true, r_.preempted ? "Preempted" : "InstanceLost", message);
+  fail(r_.preempted ? "Preempted" : "InstanceLost", message,
+       r_.preempted ? "PreemptionByProvider" : "DeletionByProvider");
+}
+
+}  // namespace spillway::core

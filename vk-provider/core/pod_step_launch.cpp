@@ -1,0 +1,219 @@
+// pod_step, up to the purchase: join, choose, intent, create.
+#include "vk-provider/core/pod_step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/model/pod_status.hpp"
+
+namespace spillway::core {
+namespace {
+
+using base::Duration;
+using base::ErrorKind;
+using base::TimePoint;
+using model::Admitted;
+using model::Choosing;
+using model::Creating;
+using model::StateAnnotation;
+using model::Waiting;
+using model::WaitReason;
+
+constexpr base::BackoffPolicy kApiBackoff{std::chrono::milliseconds(200), std::chrono::seconds(10)};
+constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
+constexpr Duration kLookUpEvery = std::chrono::seconds(1);
+constexpr Duration kSoldOutFor = std::chrono::seconds(30);
+constexpr Duration kProviderFullFor = std::chrono::minutes(5);
+constexpr Duration kProviderSickFor = std::chrono::minutes(1);
+constexpr Duration kUnwritableFor = std::chrono::minutes(5);
+// After so many refusals of the same purchase another offer is tried.
+constexpr int kCreateFailures = 3;
+
+}  // namespace
+
+void PodStep::on(const event::Joined& e) {
+  if (!is<Admitted>()) return;
+  r_.provider = e.provider;
+  const bool unreadable = r_.observed.state.kind == StateAnnotation::Kind::kUnreadable;
+  if (unreadable || !e.problem.empty()) {
+    const std::string problem = unreadable ? r_.observed.state.problem.str() : e.problem;
+    tell(true, "UnreadableState", problem + "; nothing is bought or ended for this pod");
+    return wait(WaitReason::kUnreadableState, problem, TimePoint::max());
+  }
+  if (r_.observed.state.kind == StateAnnotation::Kind::kRecord) {
+    r_.placement = r_.observed.state.record->placement;
+    r_.attempt = r_.placement->attempt;
+    r_.ran = r_.observed.state.record->ran;
+  }
+  r_.ran = r_.ran || r_.observed.status.phase == model::PodPhase::kRunning;
+  if (model::is_terminal(r_.observed.status.phase)) r_.outcome = observed_outcome();
+  if (e.instance) return adopt(*e.instance);
+  if (r_.outcome || (r_.deleting && !r_.placement)) return finish({});
+  if (r_.ran) return stand_in_for_missing_instance();
+  if (!r_.placement) return choose();
+  look_up(std::max(e.intent_may_land_until, now_.steady + r_.provider.settle_time));
+}
+
+void PodStep::on(const event::Refused& e) {
+  if (!is<Choosing>()) return;
+  tell(true, "Unsupported", e.message);
+  wait(WaitReason::kRefused, e.message, e.fail_at);
+}
+
+void PodStep::on(const event::Held& e) {
+  if (!is<Choosing>()) return;
+  tell(true, std::string(e.why == WaitReason::kConfig ? "Failed" : model::to_string(e.why)), e.message);
+  wait(e.why, e.message, e.until);
+}
+
+void PodStep::on(const event::Chosen& e) {
+  if (!is<Choosing>()) return;
+  r_.placement = e.placement;
+  r_.provider = e.provider;
+  r_.price_cap = e.price_cap;
+  r_.attempt = e.placement.attempt;
+  r_.containers = make_container_records(*r_.spec, r_.observed.status);
+  enter(Creating{});
+  act(action::WriteIntent{});
+}
+
+void PodStep::on(const event::IntentWritten&) {
+  auto* creating = find<Creating>();
+  if (creating == nullptr || creating->step != Creating::Step::kIntent) return;
+  if (ending()) return finish({});
+  creating->intent_written = true;
+  creating->failures = 0;
+  creating->step = Creating::Step::kCreate;
+  act(action::Create{});
+}
+
+void PodStep::on(const event::IntentFailed& e) {
+  auto* creating = find<Creating>();
+  if (creating == nullptr || creating->step != Creating::Step::kIntent) return;
+  if (e.error.kind == ErrorKind::kNotFound) {
+    creating->step = Creating::Step::kRetry;  // nothing is under way any more
+    return on(event::PodGone{});
+  }
+  if (ending()) return finish({});
+  if (e.error.kind == ErrorKind::kInvalid || e.error.kind == ErrorKind::kPermission) {
+    tell(true, "FailedToWriteIntent", "nothing is bought, because the pod cannot be written: " + e.error.message);
+    return wait(WaitReason::kStartFailed, e.error.message, now_.steady + kUnwritableFor);
+  }
+  retry_at(*creating, e.error, kApiBackoff);
+}
+
+void PodStep::on(const event::CreateFailed& e) {
+  auto* creating = find<Creating>();
+  if (creating == nullptr || creating->step != Creating::Step::kCreate) return;
+  switch (e.error.kind) {
+    case ErrorKind::kNoCapacity:
+      act(action::CoolDown{r_.placement->provider, r_.placement->offer, kSoldOutFor});
+      return try_next_offer();
+    case ErrorKind::kQuota:
+      tell(true, "QuotaExceeded", e.error.message);
+      act(action::CoolDown{r_.placement->provider, {}, kProviderFullFor});
+      return try_next_offer();
+    case ErrorKind::kInvalid:
+    case ErrorKind::kUnsupported:
+      if (ending()) return finish({});
+      enter(Choosing{});
+      act(action::Refuse{"provider " + r_.placement->provider.str() + " refuses the pod: " + e.error.message});
+      return;
+    case ErrorKind::kImage: return image_failed(e.error.message);
+    case ErrorKind::kUnauthenticated:
+    case ErrorKind::kPermission:
+    case ErrorKind::kRateLimited:
+    case ErrorKind::kUnavailable:
+      if (ending()) return finish({});
+      if (creating->failures == 0) tell(true, "FailedCreate", e.error.message);
+      if (creating->failures + 1 >= kCreateFailures) {
+        act(action::CoolDown{r_.placement->provider, {}, kProviderSickFor});
+        return try_next_offer();
+      }
+      return retry_at(*creating, e.error, kProviderBackoff);
+    default: return look_up(now_.steady + r_.provider.settle_time);
+  }
+}
+
+void PodStep::choose() {
+  if (ending()) return finish({});
+  enter(Choosing{});
+  act(action::Choose{});
+}
+
+void PodStep::wait(WaitReason why, std::string message, TimePoint until) {
+  enter(Waiting{why, until, std::move(message)});
+  wake_at(until);
+}
+
+void PodStep::tick_waiting(const Waiting& waiting) {
+  if (waiting.why == WaitReason::kUnreadableState) return;
+  if (now_.steady < waiting.until) return wake_at(waiting.until);
+  if (waiting.why == WaitReason::kRefused) {
+    fail("Unsupported", waiting.message);
+    return finish({});
+  }
+  choose();
+}
+
+void PodStep::try_next_offer() {
+  r_.tried.push_back(r_.placement->offer);
+  choose();
+}
+
+void PodStep::image_failed(const std::string& message) {
+  ++r_.image_failures;
+  if (ending()) return finish({});
+  tell(true, "Failed", "Failed to pull image: " + message);
+  wait(WaitReason::kImagePull, message, now_.steady + base::backoff_delay(kImageBackoff, r_.image_failures));
+}
+
+void PodStep::start_failed(const std::string& reason, const std::string& message) {
+  r_.tried.push_back(r_.placement->offer);
+  ++r_.start_failures;
+  tell(true, reason, message);
+  if (!r_.outcome && r_.start_failures >= policy_.max_start_attempts) {
+    act(action::NoteFailure{});
+    fail(reason, message);
+  }
+  choose();
+}
+
+void PodStep::retry_at(Creating& creating, const base::Error& error, const base::BackoffPolicy& backoff) {
+  ++creating.failures;
+  Duration delay = base::backoff_delay(backoff, creating.failures);
+  if (error.retry_after) delay = std::max<Duration>(delay, *error.retry_after);
+  creating.step = Creating::Step::kRetry;
+  creating.until = now_.steady + delay;
+  wake_at(creating.until);
+}
+
+void PodStep::look_up(TimePoint until) {
+  auto* creating = find<Creating>();
+  if (creating == nullptr) {
+    enter(Creating{});
+    creating = find<Creating>();
+    creating->intent_written = true;
+    r_.containers = make_container_records(*r_.spec, r_.observed.status);
+  }
+  creating->step = Creating::Step::kLookUp;
+  creating->until = until;
+  act(action::LookUp{});
+  wake_at(std::min(until, now_.steady + kLookUpEvery));
+}
+
+void PodStep::tick_creating(Creating& creating) {
+  if (creating.step == Creating::Step::kLookUp) {
+    act(action::LookUp{});
+    return wake_at(now_.steady + kLookUpEvery);
+  }
+  if (creating.step != Creating::Step::kRetry) return;
+  if (now_.steady < creating.until) return wake_at(creating.until);
+  if (ending()) return finish({});
+  creating.step = creating.intent_written ? Creating::Step::kCreate : Creating::Step::kIntent;
+  if (creating.intent_written) return act(action::Create{});
+  act(action::WriteIntent{});
+}
+
+}  // namespace spillway::core
