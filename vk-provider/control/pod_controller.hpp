@@ -130,7 +130,7 @@ class PodController {
   async::Loop write_intent(base::PodUid uid);
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
-  void note_published(PodEntry& entry, const model::PodStatus& status);
+  void note_published(PodEntry& entry, bool running, bool ready);
   static void note_own_version(PodEntry& entry, const std::string& version);
 
   PodDeps d_;

@@ -15,6 +15,12 @@ constexpr base::Duration kWriteDeadline = std::chrono::seconds(30);
 constexpr base::BackoffPolicy kWriteBackoff{std::chrono::milliseconds(500), std::chrono::seconds(15)};
 constexpr base::Duration kRejectedRetry = std::chrono::minutes(1);
 
+bool is_running(const model::PodStatus& status) { return status.phase == model::PodPhase::kRunning; }
+
+bool is_ready(const model::PodStatus& status) {
+  return status.condition(model::ConditionType::kReady).status == model::PodCondition::Status::kTrue;
+}
+
 /// A status that the API server rejects must not keep a pod from being deleted.
 bool must_go_on(const PodEntry& entry) { return entry.record.deleting && entry.record.outcome.has_value(); }
 
@@ -95,6 +101,10 @@ async::Loop PodController::write_status(base::PodUid uid) {
   const std::string addresses = core::wanted_addresses(r);
   if (addresses != r.observed.addresses) patch.addresses = addresses;
 
+  // Compared now: the watch may bring the new status before the answer comes.
+  const bool becomes_running = is_running(*wanted) && !is_running(r.observed.status);
+  const bool becomes_ready = is_ready(*wanted) && !is_ready(r.observed.status);
+
   core::event::StatusWritten written;
   written.status = *wanted;
   written.state = patch.state;
@@ -106,7 +116,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
   if (version) {
     entry->write_failures = 0;
-    note_published(*entry, *wanted);
+    note_published(*entry, becomes_running, becomes_ready);
     note_own_version(*entry, *version);
     written.resource_version = std::move(*version);
     co_return post(uid, std::move(written));
@@ -131,13 +141,8 @@ void PodController::note_own_version(PodEntry& entry, const std::string& version
   entry.own_version_before = std::exchange(entry.own_version, version);
 }
 
-void PodController::note_published(PodEntry& entry, const model::PodStatus& status) {
-  const auto& before = entry.record.observed.status;
-  const bool running = status.phase == model::PodPhase::kRunning && before.phase != model::PodPhase::kRunning;
-  const auto is_ready = [](const model::PodStatus& s) {
-    return s.condition(model::ConditionType::kReady).status == model::PodCondition::Status::kTrue;
-  };
-  const bool ready = is_ready(status) && !is_ready(before) && !std::exchange(entry.status_seen_ready, true);
+void PodController::note_published(PodEntry& entry, bool running, bool ready) {
+  ready = ready && !std::exchange(entry.status_seen_ready, true);
   metrics_.published(entry, running, ready, d_.timers->now());
 }
 
