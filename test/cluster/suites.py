@@ -225,7 +225,7 @@ STEPS = (
     Step(
         "e2e",
         # More than cores: these tests mostly wait.
-        lambda: pytest("e2e", ["test/e2e"], "not soak", 1800, workers=3),
+        lambda: pytest("e2e", ["test/e2e"], "not soak", 1800, workers=4),
     ),
     Step("build asan", build_asan),
     Step("unit asan", lambda: catch("asan", "unit_tests")),

@@ -1,16 +1,21 @@
-"""Where instances live in a test: the fake cloud or a private Docker engine, told apart only here."""
+"""Where instances live in a test: a fake cloud or a private Docker engine, told apart only here."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
+import http.client
 import json
-import time
+import socket
+import threading
+import urllib.parse
 import uuid
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from test.cluster import Engine, Gate, matching
+from test.cluster.dockerd import UnixConnection
 from test.cluster.gate import Match
 from test.cluster.http1 import Request
 
@@ -67,6 +72,10 @@ class Backend(Protocol):
         """Takes an instance away without a word."""
         ...
 
+    def close(self) -> None:
+        """Ends what listens; the provider itself goes on."""
+        ...
+
     def step(self, name: str) -> Match:
         """The request `create`, `terminate`, `list` or `get` at the gate."""
         ...
@@ -117,6 +126,9 @@ class FakeBackend:
             if instance["tag"] == tag:
                 self.cloud.kill(instance["id"])
 
+    def close(self) -> None:
+        pass
+
     def step(self, name: str) -> Match:
         return {
             "create": matching(method="POST", path="/v1/instances"),
@@ -126,6 +138,34 @@ class FakeBackend:
             "after terminate": matching(method="GET", path="/v1/instances/*"),
             "restart": matching(method="POST", path="/v1/instances/*/containers/*/start"),
         }[name]
+
+
+class Creations:
+    """Notes the tag of every sandbox that an engine makes; the engine itself remembers few events."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.tags: list[str] = []
+        filters = urllib.parse.quote(json.dumps({"type": ["container"], "event": ["create"]}))
+        self._connection = UnixConnection(engine.socket, timeout=None)
+        self._connection.request("GET", f"/v1.41/events?filters={filters}")
+        self._response = self._connection.getresponse()
+        assert self._response.status == 200
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        # The end of the engine is the end of the stream.
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            while line := self._response.readline():
+                labels = json.loads(line)["Actor"]["Attributes"]
+                if labels.get("spillway.dev/role") == "sandbox":
+                    self.tags.append(labels["spillway.dev/tag"])
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+        self._connection.close()
 
 
 class DockerBackend:
@@ -138,7 +178,7 @@ class DockerBackend:
         self.gate = gate
         self.name = name
         self._host = host
-        self._since = time.time()
+        self._creations = Creations(engine)
 
     def provider(self) -> dict[str, Any]:
         host = {
@@ -192,25 +232,12 @@ class DockerBackend:
     def logs(self, container: str) -> str:
         return self.engine.docker("logs", container)
 
-    def events(self, action: str) -> list[dict[str, str]]:
-        """The attributes (with the labels) of all containers to which this happened."""
-        query = {
-            "since": str(int(self._since) - 1),
-            "until": str(int(time.time()) + 1),
-            "filters": json.dumps({"type": ["container"], "event": [action]}),
-        }
-        status, answer = self.engine.api("GET", "/events", query=query)
-        assert status == 200, answer
-        if isinstance(answer, dict):
-            return [answer["Actor"]["Attributes"]]
-        return [json.loads(line)["Actor"]["Attributes"] for line in answer.splitlines() if line]
-
     def ever_made(self, uid: str) -> int:
         part = tag_part(uid)
-        return sum(
-            part in e.get("spillway.dev/tag", "") and e.get("spillway.dev/role") == "sandbox"
-            for e in self.events("create")
-        )
+        return sum(part in tag for tag in list(self._creations.tags))
+
+    def close(self) -> None:
+        self._creations.close()
 
     def remove(self, tag: str) -> None:
         for container in self.containers():

@@ -1,4 +1,4 @@
-"""The daemon under test: one process of build/release/spillway with its configuration and its log."""
+"""The daemon under test: one process with its configuration and its log."""
 
 from __future__ import annotations
 
@@ -203,7 +203,11 @@ class Daemon:
         return entries
 
     def wait_logged(
-        self, text: str, timeout: float = 15.0, *, where: Callable[[dict[str, Any]], bool] | None = None
+        self,
+        text: str,
+        timeout: float = 15.0,
+        *,
+        where: Callable[[dict[str, Any]], bool] | None = None,
     ) -> dict[str, Any]:
         """The first entry that contains `text` (and for which `where` holds)."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from test.cluster import Gate
+from test.cluster import Gate, matching
 from test.cluster.gate import Match, Rule, after, before, drop_before
+from test.cluster.http1 import Request
 
 from .world import STATE, World
 
@@ -23,9 +24,8 @@ def running_patch(world: World, pod: str) -> tuple[Gate, Match]:
 
 
 def terminal_patch(world: World, pod: str) -> tuple[Gate, Match]:
-    def ends(request: object) -> bool:
-        body: bytes = request.body  # type: ignore[attr-defined]
-        return b'"phase":"Succeeded"' in body or b'"phase":"Failed"' in body
+    def ends(request: Request) -> bool:
+        return b'"phase":"Succeeded"' in request.body or b'"phase":"Failed"' in request.body
 
     return world.api, world.status_patch(pod, where=ends)
 
@@ -35,12 +35,7 @@ def pod_delete(world: World, pod: str) -> tuple[Gate, Match]:
 
 
 def lease_write(world: World, _: str) -> tuple[Gate, Match]:
-    path = f"/apis/coordination.k8s.io/v1/namespaces/spillway-system/leases/spillway-{world.installation}"
-
-    def writes(request: object) -> bool:
-        return request.path == path and request.method in ("PUT", "PATCH")  # type: ignore[attr-defined]
-
-    return world.api, writes
+    return world.api, matching(verb="update", path=world.lease_path)
 
 
 def provider(step: str) -> Where:

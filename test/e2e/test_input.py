@@ -60,7 +60,10 @@ def test_an_environment_arrives_byte_for_byte(make_world: Worlds) -> None:
             "command": ["sh", "-c", script],
             "args": ["$(PLAIN)", "$$(PLAIN)"],
             "env": env,
-            "envFrom": [{"configMapRef": {"name": "cm"}}, {"secretRef": {"name": "s"}, "prefix": "P_"}],
+            "envFrom": [
+                {"configMapRef": {"name": "cm"}},
+                {"secretRef": {"name": "s"}, "prefix": "P_"},
+            ],
         },
     )
     world.wait_ready("env")
@@ -297,7 +300,8 @@ def test_a_user_without_rights_is_told_and_tried_again(
 ) -> None:
     certificate, key = cluster.issue_client_cert("nobody", common_name="nobody")
     user = {"client-certificate": str(certificate), "client-key": str(key)}
-    keeps_trying(lone_daemon(refused_kubeconfig(cluster, tmp_path / "k", user)), "forbidden", "rbac")
+    kubeconfig = refused_kubeconfig(cluster, tmp_path / "k", user)
+    keeps_trying(lone_daemon(kubeconfig), "forbidden", "rbac")
 
 
 def test_a_token_that_is_wrong_is_told_and_tried_again(

@@ -1,4 +1,4 @@
-"""What users see of pods: Deployments, Jobs, restarts, images that are missing, ends of all kinds."""
+"""What users see of pods: Deployments, Jobs, restarts, missing images, ends of all kinds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def when(text: str) -> float:
     return datetime.datetime.fromisoformat(text).timestamp()
 
 
-def deployment(world: World, name: str, replicas: int, work: Workload | None = None) -> dict[str, Any]:
-    work = work or world.backend.workload()
+def deployment(world: World, name: str, replicas: int) -> dict[str, Any]:
+    work = world.backend.workload()
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -49,13 +49,13 @@ def scale(world: World, name: str, replicas: int) -> None:
     assert world.cluster.api("PATCH", path, patch, content_type=kind)[0] == 200
 
 
-def wait_replicas(world: World, name: str, number: int, timeout: float = 40) -> list[dict[str, Any]]:
+def wait_replicas(world: World, name: str, number: int) -> list[dict[str, Any]]:
     def look() -> list[dict[str, Any]] | bool:
         pods = world.pods(f"app={name}")
         good = len(pods) == number and all(is_ready(pod) for pod in pods)
         return (pods or True) if good else False
 
-    found = wait_for(look, f"{number} replicas run and no more exist", timeout=timeout, interval=0.1)
+    found = wait_for(look, f"{number} replicas run, no more exist", timeout=40, interval=0.1)
     return [] if found is True else found
 
 

@@ -142,8 +142,8 @@ def test_a_listing_that_is_wrong_changes_nothing(lasting_world: World, how: str)
         if how == "failing":
             cloud.fault("error", call="list_owned", kind="unavailable")
         else:
-            effect = {"incomplete": "partial_list", "empty": "empty_list", "lagging": "lagging_list"}
-            cloud.fault(effect[how], call="list_owned", duration="1h")
+            words = {"incomplete": "partial", "empty": "empty", "lagging": "lagging"}
+            cloud.fault(f"{words[how]}_list", call="list_owned", duration="1h")
     else:
         lists = matching(where=distorted)
         bad = answer(500, {"message": "ill"}) if how == "failing" else answer(200, "[]")

@@ -108,6 +108,12 @@ class World:
     # The daemon
 
     @property
+    def lease_path(self) -> str:
+        """The installation's Lease."""
+        leases = "/apis/coordination.k8s.io/v1/namespaces/spillway-system/leases"
+        return f"{leases}/spillway-{self.installation}"
+
+    @property
     def backend(self) -> Backend:
         return self.backends[0]
 
@@ -143,7 +149,8 @@ class World:
     # Pods
 
     def pods_path(self, name: str = "", namespace: str = "") -> str:
-        return f"/api/v1/namespaces/{namespace or self.namespace}/pods" + (f"/{name}" if name else "")
+        path = f"/api/v1/namespaces/{namespace or self.namespace}/pods"
+        return f"{path}/{name}" if name else path
 
     def pod_spec(
         self,
@@ -341,16 +348,17 @@ class World:
             if daemon.running:
                 daemon.sigcont()
                 daemon.kill9()
-        lease = f"/apis/coordination.k8s.io/v1/namespaces/spillway-system/leases/spillway-"
-        self.cluster.api("DELETE", lease + self.installation)
+        self.cluster.api("DELETE", self.lease_path)
         for pod in self.pods():
-            self.cluster.api("DELETE", self.pods_path(pod["metadata"]["name"]) + "?gracePeriodSeconds=0")
+            path = self.pods_path(pod["metadata"]["name"])
+            self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0")
         for node in self.nodes:
             self.cluster.api("DELETE", f"/api/v1/nodes/{node}")
         self.cluster.api("DELETE", f"/api/v1/namespaces/{self.namespace}")
         for backend in self.backends:
             for tag in backend.tags():
                 backend.remove(tag)
+            backend.close()
             backend.gate.close()
         self.api.close()
         for close in self.on_close:
