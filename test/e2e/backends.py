@@ -64,6 +64,10 @@ class Backend(Protocol):
         """Of the instances of ours that exist now; one entry for each instance."""
         ...
 
+    def leftovers(self) -> list[str]:
+        """All that is still there, whatever it is; empty after a test."""
+        ...
+
     def ever_made(self, uid: str) -> int:
         """How many instances were ever made for a pod."""
         ...
@@ -117,6 +121,9 @@ class FakeBackend:
     def tags(self) -> list[str]:
         return [instance["tag"] for instance in self.cloud.instances()]
 
+    def leftovers(self) -> list[str]:
+        return self.tags()
+
     def ever_made(self, uid: str) -> int:
         part = tag_part(uid)
         return sum(part in instance["tag"] for instance in self.cloud.audit()["instances"])
@@ -141,7 +148,7 @@ class FakeBackend:
 
 
 class Creations:
-    """Notes the tag of every sandbox that an engine makes; the engine itself remembers few events."""
+    """Notes the tag of each sandbox that an engine makes: it remembers few events by itself."""
 
     def __init__(self, engine: Engine) -> None:
         self.tags: list[str] = []
@@ -231,6 +238,10 @@ class DockerBackend:
 
     def logs(self, container: str) -> str:
         return self.engine.docker("logs", container)
+
+    def leftovers(self) -> list[str]:
+        kinds = self.engine.leftovers()
+        return [f"{kind} {name}" for kind, names in kinds.items() for name in names]
 
     def ever_made(self, uid: str) -> int:
         part = tag_part(uid)

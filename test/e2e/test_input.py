@@ -30,6 +30,8 @@ VALUES = {
     "TAB": "\t",
     "dotted.name-with_all": "yes",
     "_under": "1",
+    # Allowed since Kubernetes 1.34.
+    "of words, and 'quotes'!": "odd",
     "LONG": "x" * 20_000,
 }
 

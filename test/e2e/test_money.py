@@ -234,17 +234,16 @@ def test_fifty_pods_and_two_restarts_never_share_a_gpu(make_world: Worlds) -> No
 def test_a_gpu_is_asked_for_as_docker_wants_it(make_world: Worlds) -> None:
     host = {key: value for key, value in FOUR_L4.items() if key != "gpuRequest"}
     world = make_world("docker", host=host)
-    container = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
-    uid = world.create_pod("gpu", container=container, restartPolicy="Never")
-    backend = world.backend
-
-    def made() -> bool:
-        return any(c["Labels"]["spillway.dev/tag"] for c in backend.containers("container"))
-
-    wait_for(made, "its container is made")
+    gate, step = world.backend.gate, world.backend.step
+    sandbox = gate.on(step("create"), after(lambda _: None))
+    container = gate.on(step("create container"), after(lambda _: None))
+    resources = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    world.create_pod("gpu", container=resources, restartPolicy="Never")
     # The engine here has no GPU to give: what counts is what it was asked for.
-    (request,) = backend.container_of(uid)["HostConfig"]["DeviceRequests"]
+    assert sandbox.wait().request.json()["Labels"]["spillway.dev/gpus"] == "0,1"
+    asked = container.wait()
+    assert asked.response.status == 201
+    (request,) = asked.request.json()["HostConfig"]["DeviceRequests"]
     assert request["Driver"] in ("", "nvidia")
     assert sorted(request["DeviceIDs"]) == ["0", "1"]
     assert request["Capabilities"] == [["gpu"]]
-    assert backend.sandbox_of(uid)["Config"]["Labels"]["spillway.dev/gpus"] == "0,1"

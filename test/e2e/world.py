@@ -324,6 +324,8 @@ class World:
             self.cluster.api("DELETE", self.pods_path())
             time.sleep(0.2)
         self.wait_clean()
+        for backend in self.backends:
+            wait_for(lambda: not backend.leftovers(), f"nothing is left at {backend.kind}")
 
     def finish(self) -> None:
         """The proper end of a test: all pods go, and with them every instance."""
@@ -338,7 +340,7 @@ class World:
             if daemon.running:
                 code, spent = daemon.sigterm()
                 assert code == 0, f"{daemon.name} ended with {code} after {spent:.1f} s"
-        assert not self.tags()
+        assert [left for backend in self.backends for left in backend.leftovers()] == []
         errors = self.api.errors + [e for b in self.backends for e in b.gate.errors]
         assert not errors, "a rule of a gate threw:\n" + "\n".join(errors)
 
