@@ -78,9 +78,9 @@ std::vector<model::InstancePort> ports(const json& node) {
 }  // namespace
 
 const std::string& label(const Labels& labels, std::string_view key) {
-  static const std::string kNone;
+  static const std::string none;
   const auto it = labels.find(key);
-  return it == labels.end() ? kNone : it->second;
+  return it == labels.end() ? none : it->second;
 }
 
 base::Result<std::vector<ContainerEntry>> decode_list(std::string_view body) {

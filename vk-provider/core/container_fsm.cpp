@@ -31,8 +31,8 @@ bool is_new_exit(const ContainerRecord& before, const InstanceContainer& claim) 
   return before.claim.state != ContainerState::kExited && !before.restart_at && !before.restart_under_way;
 }
 
-/// True if the claim shows a run that came of a restart which was not counted: the answer to the start was lost, with or
-/// without the daemon, or the listing was faster than the answer.
+/// True if the claim shows a run that came of a restart which was not counted: the answer to the start was lost, with
+/// or without the daemon, or the listing was faster than the answer.
 bool is_uncounted_restart(const model::PodRecord& record, const ContainerRecord& before,
                           const InstanceContainer& claim) {
   if (before.restart_at || before.restart_under_way) {
@@ -140,11 +140,11 @@ void apply_claims(model::PodRecord& record, const model::Instance& instance, bas
 }
 
 bool tells_nothing_new(const model::PodRecord& record, const model::Instance& known, const model::Instance& listed) {
-  const bool same = known.ref == listed.ref && known.tag == listed.tag && known.state == listed.state &&
-                    known.message == listed.message && known.image_error == listed.image_error &&
-                    known.preempted == listed.preempted && known.address == listed.address &&
-                    known.ports == listed.ports && known.price_per_hour == listed.price_per_hour &&
-                    known.billing == listed.billing && known.created_at == listed.created_at;
+  const bool same = known.ref == listed.ref && known.state == listed.state && known.message == listed.message &&
+                    known.image_error == listed.image_error && known.preempted == listed.preempted &&
+                    known.address == listed.address && known.ports == listed.ports &&
+                    known.price_per_hour == listed.price_per_hour && known.billing == listed.billing &&
+                    known.created_at == listed.created_at;
   if (!same) return false;
   return std::all_of(listed.containers.begin(), listed.containers.end(), [&](const InstanceContainer& claim) {
     return std::any_of(record.containers.begin(), record.containers.end(),

@@ -24,13 +24,13 @@ constexpr std::string_view kDocument = SPILLWAY_SOURCE_DIR "/vk-provider/docs/st
 // ---- words
 
 std::string step_word(model::Creating::Step step) {
-  constexpr std::array<std::string_view, 4> words{"intent", "create", "retry", "look_up"};
-  return std::string(words.at(static_cast<size_t>(step)));
+  constexpr std::array<std::string_view, 4> kWords{"intent", "create", "retry", "look_up"};
+  return std::string(kWords.at(static_cast<size_t>(step)));
 }
 
 std::string step_word(model::Finished::Step step) {
-  constexpr std::array<std::string_view, 4> words{"resting", "closing", "deleting", "deleted"};
-  return std::string(words.at(static_cast<size_t>(step)));
+  constexpr std::array<std::string_view, 4> kWords{"resting", "closing", "deleting", "deleted"};
+  return std::string(kWords.at(static_cast<size_t>(step)));
 }
 
 /// The stage with what matters inside it, and what is known of the end.
