@@ -145,9 +145,10 @@ bool has_ended_for_good(const InstanceGroup& group, const FactsMap& facts) {
   if (policy != "Never" && policy != "OnFailure") return false;
   for (const std::string& name : expected_containers(group)) {
     const ContainerEntry* const entry = find_container(group, name);
-    if (entry == nullptr || entry->state == "running") return false;
+    if (entry == nullptr) return false;
     const auto it = facts.find(entry->id);
-    if (it == facts.end() || !has_ended(it->second)) return false;
+    // Facts of a container that was started again since are of no use.
+    if (it == facts.end() || it->second.state != entry->state || !has_ended(it->second)) return false;
     if (policy == "OnFailure" && it->second.exit_code != 0) return false;
   }
   return true;

@@ -219,9 +219,11 @@ TEST_CASE("instance view: what has ended for good holds nothing") {
     CHECK_FALSE(scene.ended());
     scene.add("main", "exited").exit_code = row.exit_code;
     CHECK(scene.ended() == row.ended);
-    // Listed as running again before it was inspected.
-    scene.entries[1].state = "running";
-    CHECK_FALSE(scene.ended());
+    // Listed as started again before it was inspected.
+    for (const char* const state : {"running", "paused", "restarting"}) {
+      scene.entries[1].state = state;
+      CHECK_FALSE(scene.ended());
+    }
   }
   Scene unknown("Never");
   unknown.add("main", "exited");
