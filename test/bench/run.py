@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,9 @@ class Run:
             figures = self._try(name, lambda s=subject: measure.measure_restart(self._bench, s))
             if figures is not None:
                 self.results["restart"][name] = figures
+
+    def finish(self) -> None:
+        """Medians of whatever was measured."""
         for name, rounds in self._rounds.items():
             if rounds:
                 self.results[name] = measure.medians(rounds)
@@ -131,8 +135,14 @@ def _save_logs(directory: pathlib.Path) -> None:
         (LOGS / path.name).write_bytes(path.read_bytes()[-4_000_000:])
 
 
+def interrupted(*_: object) -> None:
+    """SIGTERM ends the run as Ctrl-C does: everything that was started is taken down."""
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     chosen = arguments()
+    signal.signal(signal.SIGTERM, interrupted)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="spw-bench-") as folder:
         directory = pathlib.Path(folder)
@@ -147,7 +157,12 @@ def main() -> int:
                 samples = 50 if chosen.quick else 200
                 bench = measure.Bench(cluster, audit, chosen.pods, samples, rest)
                 run = Run(chosen, bench, keeper)
-                run.go()
+                try:
+                    run.go()
+                except KeyboardInterrupt:
+                    # What took minutes to measure is shown; the rest counts as failed.
+                    run.failures.append("interrupted")
+                run.finish()
         finally:
             _save_logs(keeper.directory)
             keeper.close()
@@ -169,4 +184,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        say("interrupted; everything was taken down")
+        sys.exit(130)
