@@ -106,7 +106,7 @@ class DockerModelPull final : public async::ByteStream {
     co_await timers_.sleep_until(std::min(when, deadline));
     if (when > deadline) co_return base::fail(ErrorKind::kDeadline, "nothing came");
     std::string line = pull_.lines[next_++].second;
-    failed_ = failed_ || line.contains("errorDetail");
+    failed_ = failed_ || line.contains("err");
     co_return line;
   }
   async::Task<void> write(std::string, base::Deadline) override { co_return base::fail(ErrorKind::kUnsupported, ""); }

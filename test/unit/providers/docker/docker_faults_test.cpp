@@ -282,6 +282,14 @@ TEST_CASE("docker faults: an image name that only the engine finds malformed") {
   CHECK(rig.get("spw-a")->containers[0].reason == "InvalidImageName");
 }
 
+TEST_CASE("docker faults: an error of a pull counts also without the end of its line") {
+  DockerRig rig;
+  rig.engine().pulls["app:1"] = pull_of({"{\"status\":\"Pulling\"}\n{\"err", "or\":\"manifest unknown\"}"});
+  REQUIRE(rig.create(DockerRig::placement("spw-a"), pod_of("app:1")));
+  rig.pass(5s);
+  CHECK(says(rig.get("spw-a")->containers[0].message, "manifest unknown"));
+}
+
 TEST_CASE("docker faults: names and policies that need no registry to be refused") {
   DockerRig rig;
   REQUIRE(rig.create(DockerRig::placement("spw-a"), pod_of("Not A Name")));
@@ -339,7 +347,9 @@ TEST_CASE("docker faults: terminate, and the daemon's end, end a running pull") 
     CHECK(rig.engine().size() == 0);
   }
   SECTION("stop of the daemon; the next one resumes") {
+    const base::TimePoint before = rig.reactor.timers.now();
     rig.stop_daemon();
+    CHECK(rig.reactor.timers.now() == before);  // it was ended, not waited for
     CHECK(rig.engine().running_pulls == 0);
     CHECK(rig.engine().size() == 1);
     rig.engine().pulls["big:1"] = pull_of({"{}\n"});
