@@ -150,7 +150,6 @@ time.sleep(1000)
 def test_nothing_outlives_a_killed_test_run(short_tmp: pathlib.Path) -> None:
     work = short_tmp / "orphans"
     work.mkdir()
-    before = {keeper.directory for keeper in processes.records()}
     command = [sys.executable, "-c", OWNER, str(work)]
     with subprocess.Popen(command, cwd=REPOSITORY) as owner:
         processes.wait_for(
@@ -166,7 +165,8 @@ def test_nothing_outlives_a_killed_test_run(short_tmp: pathlib.Path) -> None:
     processes.wait_for(lambda: not alive(pids), "no process is left", timeout=10)
 
     processes.reap()
-    assert {keeper.directory for keeper in processes.records()} <= before
+    # Other runs on this machine may have theirs.
+    assert not [k for k in processes.records() if work in k.directory.parents or k.directory == work]
     assert not (work / "c").exists() and not (work / "e").exists()
     assert not pathlib.Path("/sys/class/net", bridges[0]).exists()
     assert "orphans" not in pathlib.Path("/proc/mounts").read_text()
