@@ -93,7 +93,15 @@ kube::ReflectorSink& PodController::sink(const std::string& node) { return *sink
 
 async::Loop PodController::run() {
   for (;;) {
-    while (const auto uid = wakes_.take(d_.timers->now())) post(*uid, core::event::Tick{});
+    while (const auto uid = wakes_.take(d_.timers->now())) {
+      PodEntry* const entry = store_.find(*uid);
+      if (unpriced_.erase(*uid) > 0 && entry != nullptr &&
+          std::holds_alternative<model::Choosing>(entry->record.stage)) {
+        choose(*uid, *entry);
+      } else {
+        post(*uid, core::event::Tick{});
+      }
+    }
     co_await waker_->wait_until(wakes_.next_due().value_or(base::TimePoint::max()));
   }
 }

@@ -138,6 +138,7 @@ class PodController {
   core::OwnerBrake brake_;
   core::WorkQueue<base::PodUid> wakes_;
   std::unique_ptr<async::Waiter> waker_;
+  std::unordered_set<base::PodUid> unpriced_;  // to be chosen for again, once the first prices are known
   PodMetrics metrics_;
   std::map<std::string, std::unique_ptr<NodeSink>> sinks_;
 

@@ -98,6 +98,7 @@ void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const
   if (offers.empty() && !all_known) {
     // The first look at the prices is still under way: nothing to tell anybody.
     entry.resolved.reset();
+    unpriced_.insert(uid);
     wakes_.add(uid, now + kFirstOffersRetry);
     waker_->wake();
     return;

@@ -33,7 +33,7 @@ void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
   const model::PodRecord& r = entry.record;
   const auto wanted = core::wanted_status(r, entry.profile->internal_ip, now);
   if (!wanted) return;
-  bool needed = *wanted != r.observed.status;
+  bool needed = !model::shows(r.observed.status, *wanted);
   if (!needed) {
     const auto state = core::wanted_state(r);
     const bool state_differs = state && r.observed.state_fingerprint != model::fingerprint(*state);

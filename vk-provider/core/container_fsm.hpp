@@ -19,8 +19,8 @@ std::vector<model::ContainerRecord> make_container_records(const model::PodSpec&
 /// Takes the claims in, and sets restart_at where the policy wants the container back.
 void apply_claims(model::PodRecord& record, const model::Instance& instance, base::Now now);
 
-/// True if a listing says of the instance what the record holds already. `known` is the record's own, whose containers'
-/// claims stand in the record.
+/// True if a listing says of the instance (with the placement's tag) what the record holds already. `known` is the
+/// record's own, whose containers' claims stand in the record.
 bool tells_nothing_new(const model::PodRecord& record, const model::Instance& known, const model::Instance& listed);
 
 /// True if every container has ended and none will be started again.

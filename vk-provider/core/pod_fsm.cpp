@@ -23,6 +23,10 @@ using model::Waiting;
 
 /// What was written on the pod is needed once, when it is joined; from then on only whether it changed.
 void keep_fingerprint(model::ObservedPod& observed) {
+  if (!observed.status.containers.empty()) {
+    observed.status.containers_fingerprint = model::fingerprint(observed.status.containers);
+    observed.status.containers = {};
+  }
   if (!observed.state.record) return;
   observed.state_fingerprint = model::fingerprint(*observed.state.record);
   observed.state.record.reset();

@@ -29,6 +29,7 @@ constexpr int kMissingListings = 2;
 /// Their claims stand in the record's containers; a second copy would only take room.
 Instance without_containers(Instance instance) {
   instance.containers = {};
+  instance.tag = {};
   return instance;
 }
 

@@ -84,11 +84,19 @@ struct PodStatus {
   std::optional<base::WallTime> start_time;
   std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
   std::vector<ContainerStatus> containers;  // sorted by name
+  /// Of what stands on the pod, once `containers` was dropped from the record; 0 before.
+  std::uint64_t containers_fingerprint = 0;
 
   PodCondition& condition(ConditionType t) { return conditions.at(static_cast<size_t>(t)); }
   const PodCondition& condition(ConditionType t) const { return conditions.at(static_cast<size_t>(t)); }
   bool operator==(const PodStatus&) const = default;
 };
+
+/// Equal lists have equal fingerprints; never 0.
+std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers);
+
+/// True if the pod shows `wanted` already. `shown` may have its containers as a fingerprint only.
+bool shows(const PodStatus& shown, const PodStatus& wanted);
 
 /// What the daemon wrote on the pod about its purchase (annotation state.spillway.dev/placement).
 struct StateRecord {

@@ -45,24 +45,78 @@ bool is_older_version(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
-std::uint64_t fingerprint(const StateRecord& record) {
-  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a
-  const auto mix = [&hash](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    hash = (hash ^ 0xffU) * 1099511628211ULL;
-  };
-  const Placement& p = record.placement;
-  mix(p.provider.str());
-  mix(p.offer.str());
-  mix(p.region);
-  mix(p.tag.str());
-  mix(record.instance.str());
-  for (const std::int64_t number :
-       {p.price_per_hour.micros(), static_cast<std::int64_t>(p.gpu_count), static_cast<std::int64_t>(p.attempt),
-        static_cast<std::int64_t>(p.capacity_type), static_cast<std::int64_t>(record.ran)}) {
-    mix(std::to_string(number));
+namespace {
+
+/// FNV-1a over texts and numbers, with a mark between them.
+class Fingerprint {
+ public:
+  void mix(std::string_view text) {
+    for (const char c : text) step(static_cast<unsigned char>(c));
+    step(0xff);
   }
-  return hash == 0 ? 1 : hash;
+  void mix(std::int64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) step(static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> shift));
+  }
+  void mix(const std::optional<base::WallTime>& time) { mix(time ? time->time_since_epoch().count() : std::int64_t{-1}); }
+  std::uint64_t value() const { return hash_ == 0 ? 1 : hash_; }
+
+ private:
+  void step(unsigned char byte) { hash_ = (hash_ ^ byte) * 1099511628211ULL; }
+
+  std::uint64_t hash_ = 1469598103934665603ULL;
+};
+
+void mix_state(Fingerprint& print, const ContainerStatusState& state) {
+  print.mix(static_cast<std::int64_t>(state.kind));
+  print.mix(std::int64_t{state.exit_code});
+  print.mix(state.reason.str());
+  print.mix(state.message.str());
+  print.mix(state.started_at);
+  print.mix(state.finished_at);
+  print.mix(state.container_id.str());
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers) {
+  Fingerprint print;
+  for (const ContainerStatus& c : containers) {
+    print.mix(c.name);
+    print.mix(c.image);
+    print.mix(c.image_id);
+    print.mix(c.container_id);
+    print.mix(std::int64_t{c.ready});
+    print.mix(std::int64_t{c.started});
+    print.mix(std::int64_t{c.restart_count});
+    mix_state(print, c.state);
+    mix_state(print, c.last_state);
+  }
+  return print.value();
+}
+
+bool shows(const PodStatus& shown, const PodStatus& wanted) {
+  const bool same = shown.phase == wanted.phase && shown.reason == wanted.reason && shown.message == wanted.message &&
+                    shown.host_ip == wanted.host_ip && shown.pod_ip == wanted.pod_ip &&
+                    shown.start_time == wanted.start_time && shown.conditions == wanted.conditions;
+  if (!same) return false;
+  if (shown.containers_fingerprint == 0) return shown.containers == wanted.containers;
+  return shown.containers_fingerprint == fingerprint(wanted.containers);
+}
+
+std::uint64_t fingerprint(const StateRecord& record) {
+  Fingerprint print;
+  const Placement& p = record.placement;
+  print.mix(p.provider.str());
+  print.mix(p.offer.str());
+  print.mix(p.region);
+  print.mix(p.tag.str());
+  print.mix(record.instance.str());
+  print.mix(p.price_per_hour.micros());
+  print.mix(std::int64_t{p.gpu_count});
+  print.mix(std::int64_t{p.attempt});
+  print.mix(static_cast<std::int64_t>(p.capacity_type));
+  print.mix(std::int64_t{record.ran});
+  return print.value();
 }
 
 std::string_view to_string(ConditionType type) {

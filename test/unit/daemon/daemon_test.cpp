@@ -113,6 +113,20 @@ class World {
 
 }  // namespace
 
+TEST_CASE("a pod that comes before the first prices is bought for once they are known") {
+  World world;
+  fake::FaultRule down;
+  down.call = fake::Call::kListOffers;
+  down.times = 2;
+  REQUIRE(world.cloud.add_fault(down, world.reactor.timers.now()));
+  world.create_pod();
+  world.start();
+  REQUIRE(world.until("Running", 30s));
+  CHECK(world.bought() == 1);
+  // It was no lack of capacity: nobody was told so.
+  CHECK(world.api.requests().at("POST events") == 1);
+}
+
 TEST_CASE("a pod's life through two daemons, in virtual time and under 100 ms") {
   const auto begun = std::chrono::steady_clock::now();
   World world;
