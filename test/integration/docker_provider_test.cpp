@@ -155,31 +155,31 @@ TEST_CASE_METHOD(DockerFixture, "docker engine: a command that is not there is a
   end(bought->ref);
 }
 
-TEST_CASE_METHOD(DockerFixture, "docker engine: an image that is not there fails the instance", "[docker]") {
+TEST_CASE_METHOD(DockerFixture, "docker engine: an image that cannot be pulled fails the instance", "[docker]") {
   model::ResolvedPod missing = pod("exit 0");
-  SECTION("and cannot be pulled") {
-    missing.containers[0].image = "127.0.0.1:9/no/such:image";
-    const auto bought = create(placement("spw-it-image-1"), std::move(missing));
-    REQUIRE(bought);
-    CHECK(bought->state == InstanceState::kPending);
-    const model::Instance failed =
-        get_until(bought->ref, [](const model::Instance& i) { return i.state == InstanceState::kFailed; });
-    CHECK(failed.image_error);
-    CHECK(failed.containers.at(0).reason == "ErrImagePull");
-    CHECK(says(failed.message, "127.0.0.1:9/no/such:image"));
-    CHECK(says(failed.message, "the registry cannot be reached"));
-    end(bought->ref);
-  }
-  SECTION("and must not be pulled") {
-    missing.containers[0].image = "nosuch:1";
-    missing.containers[0].pull_policy = model::PullPolicy::kNever;
-    const auto bought = create(placement("spw-it-image-2"), std::move(missing));
-    REQUIRE(bought);
-    const model::Instance failed =
-        get_until(bought->ref, [](const model::Instance& i) { return i.state == InstanceState::kFailed; });
-    CHECK(failed.containers.at(0).reason == "ErrImageNeverPull");
-    end(bought->ref);
-  }
+  missing.containers[0].image = "127.0.0.1:9/no/such:image";
+  const auto bought = create(placement("spw-it-image-1"), std::move(missing));
+  REQUIRE(bought);
+  CHECK(bought->state == InstanceState::kPending);
+  const model::Instance failed =
+      get_until(bought->ref, [](const model::Instance& i) { return i.state == InstanceState::kFailed; });
+  CHECK(failed.image_error);
+  CHECK(failed.containers.at(0).reason == "ErrImagePull");
+  CHECK(says(failed.message, "127.0.0.1:9/no/such:image"));
+  CHECK(says(failed.message, "the registry cannot be reached"));
+  end(bought->ref);
+}
+
+TEST_CASE_METHOD(DockerFixture, "docker engine: an image that must not be pulled fails the instance", "[docker]") {
+  model::ResolvedPod missing = pod("exit 0");
+  missing.containers[0].image = "nosuch:1";
+  missing.containers[0].pull_policy = model::PullPolicy::kNever;
+  const auto bought = create(placement("spw-it-image-2"), std::move(missing));
+  REQUIRE(bought);
+  const model::Instance failed =
+      get_until(bought->ref, [](const model::Instance& i) { return i.state == InstanceState::kFailed; });
+  CHECK(failed.containers.at(0).reason == "ErrImageNeverPull");
+  end(bought->ref);
 }
 
 TEST_CASE_METHOD(DockerFixture, "docker engine: a container over its memory limit was killed for it", "[docker]") {

@@ -232,9 +232,9 @@ void DockerEngineModel::end(Container& container, int code) {
   container.finished = timers_.wall();
 }
 
-void DockerEngineModel::add(const std::string& name, const json& body) { create(name, body); }
+void DockerEngineModel::add(const std::string& name, const json& body) { static_cast<void>(create(name, body)); }
 
-void DockerEngineModel::start_by_hand(const std::string& name) { start(container(name)); }
+void DockerEngineModel::start_by_hand(const std::string& name) { static_cast<void>(start(container(name))); }
 
 void DockerEngineModel::exit(const std::string& name, int code) { end(container(name), code); }
 

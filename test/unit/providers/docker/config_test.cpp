@@ -94,14 +94,18 @@ TEST_CASE("docker config: all faults come at once, with path, what was found and
       7
     ],
     "pullProgressTimeout": "soon"})"));
+  const std::string price =
+      "hosts[0].pricePerHour is -1; allowed is a price in dollars with at most six digits after the point, "
+      "such as 2.39";
+  const std::string unknown_key =
+      "hosts[0].colour is no key here; allowed are name, tls, endpoint, region, gpuCount, gpuMemory, gpuModel, "
+      "pricePerHour, pricePerGpuHour, maxInstances, cpu, memory, publishAddress, gpuRequest, gpuEnvironmentVariable";
   const std::vector<std::string> expected = {
       "hosts[0].name is Box; allowed are lower-case letters, digits and '-', at most 63",
       "hosts[0].endpoint is ssh://box; allowed is unix:///path/of/the/socket or tcp://host:port",
       "hosts[0].gpuCount is many; allowed is a whole number from 0 to 64",
-      "hosts[0].pricePerHour is -1; allowed is a price in dollars with at most six digits after the point, such as "
-      "2.39",
-      "hosts[0].colour is no key here; allowed are name, tls, endpoint, region, gpuCount, gpuMemory, gpuModel, "
-      "pricePerHour, pricePerGpuHour, maxInstances, cpu, memory, publishAddress, gpuRequest, gpuEnvironmentVariable",
+      price,
+      unknown_key,
       "hosts[1].memory is lots; allowed is a quantity greater than 0, such as 80Gi",
       "hosts[1].gpuRequest is \"magic\"; allowed are deviceRequests, environment",
       "hosts[2] is 7; allowed is a mapping that describes one engine",
