@@ -122,6 +122,10 @@ base::Result<ContainerFacts> decode_container(std::string_view body) {
   facts.oom_killed = flag(*state, "OOMKilled");
   facts.started_at = time(*state, "StartedAt");
   facts.finished_at = time(*state, "FinishedAt");
+  // The engine notes the start after it happened: what ends at once can have ended before it "started".
+  if (facts.state == "exited" && facts.finished_at && facts.started_at > facts.finished_at) {
+    facts.started_at = facts.finished_at;
+  }
   facts.created = time(node, "Created");
   facts.image_id = text(node, "Image");
   if (const json* const config = find(node, "Config")) facts.labels = labels(*config);

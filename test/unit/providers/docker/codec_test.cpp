@@ -98,6 +98,16 @@ TEST_CASE("docker codec: recorded inspections") {
   CHECK(killed->oom_killed);
 }
 
+TEST_CASE("docker codec: a container that ended at once did not end before it started") {
+  const auto facts = [](const char* state) {
+    return decode_container(R"({"Id": "x", "State": {"Status": ")" + std::string(state) +
+                            R"(", "StartedAt": "2026-11-29T12:00:00.000002Z", "FinishedAt": "2026-11-29T12:00:00Z"}})");
+  };
+  CHECK(facts("exited")->started_at == facts("exited")->finished_at);
+  // Running again: the end is that of an earlier run.
+  CHECK(facts("running")->started_at > facts("running")->finished_at);
+}
+
 TEST_CASE("docker codec: fields that are absent, null or of another type are unknown, not fatal") {
   const auto facts = decode_container(R"({"Id": "x", "State": {"Status": null, "ExitCode": "3", "OOMKilled": 1,
     "StartedAt": 5, "FinishedAt": "0001-01-01T00:00:00Z"}, "Config": {"Labels": null}, "Created": "yesterday"})");
