@@ -174,6 +174,7 @@ class DockerModelClient final : public net::HttpClient {
       }
     }
     auto response = engine_.handle(request);
+    if (request.target.contains("/containers/json")) co_await engine_.timers_.sleep_for(engine_.listing_delay);
     if (engine_.after) {
       if (auto instead = engine_.after(request, response)) co_return std::move(*instead);
     }

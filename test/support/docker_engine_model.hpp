@@ -71,7 +71,8 @@ class DockerEngineModel {
   std::set<std::string> images;
   std::map<std::string, Pull> pulls;    // by repository:tag; an image without one is missing
   std::set<std::string> bad_commands;   // first words of a command that cannot be started
-  base::Duration latency{};             // of each answer
+  base::Duration latency{};             // until a request is carried out
+  base::Duration listing_delay{};       // from a listing to its arrival: it is old by then
   std::deque<int> exit_codes_at_start;  // the next containers end as they start
   std::string architecture = "amd64";
   bool reachable = true;

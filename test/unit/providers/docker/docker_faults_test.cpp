@@ -208,6 +208,21 @@ TEST_CASE("docker faults: a container that was removed behind our back is a lost
   CHECK(says(rig.get("spw-a")->message, "main was removed"));
 }
 
+TEST_CASE("docker faults: a listing that is older than a container does not make it removed") {
+  DockerRig rig;
+  rig.engine().pulls["app:1"] = pull_of({"{}\n"});
+  REQUIRE(rig.create(DockerRig::placement("spw-a"), pod_of("app:1")));
+  rig.settle();
+  CHECK_FALSE(rig.engine().has("spw-a-main"));
+  // Asked for while the image is on its way, looked at when the container runs.
+  rig.engine().listing_delay = 5s;
+  const auto old = rig.get("spw-a");
+  REQUIRE(old);
+  CHECK(rig.engine().has("spw-a-main"));
+  CHECK(old->state == InstanceState::kPending);
+  CHECK(rig.state("spw-a") == InstanceState::kRunning);
+}
+
 TEST_CASE("docker faults: a pull that brings the image") {
   DockerRig rig;
   rig.engine().pulls["app:1"] = pull_of({R"({"status":"Pulling from app"})"
