@@ -128,6 +128,8 @@ void PodStep::adopt(const Instance& instance) {
     act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
     return stop(instance.ref, StopReason::kTooDear);
   }
+  // It ran, and what is there does not any more: its container was removed while nobody looked. Never a silent restart.
+  if (r_.ran && instance.state == InstanceState::kPending) return stop(instance.ref, StopReason::kLost);
   const auto* creating = find<Creating>();
   const bool resumed = is<Admitted>() || (creating != nullptr && creating->step == Creating::Step::kLookUp);
   enter(Booting{instance, now_.steady});

@@ -425,6 +425,16 @@ TEST_CASE("adoption") {
     CHECK(life.stage() == "booting");
     CHECK(life.does<action::Create>());
   }
+  SECTION("one that ran and is unfinished again was lost, and is never carried on") {
+    Life life(test::a_pod(), with_state(true, "i-1"));
+    life.join(test::an_instance(InstanceState::kPending));
+    CHECK(life.stage() == "stopping");
+    CHECK_FALSE(life.does<action::Create>());
+    life.on(event::TerminateAccepted{});
+    life.on(event::InstanceGone{});
+    CHECK(life.record.outcome->phase == model::PodPhase::kFailed);
+    CHECK(life.record.outcome->reason == "InstanceLost");
+  }
   SECTION("one of a pod that is being deleted is ended") {
     model::ObservedPod observed = with_state(true, "i-1");
     observed.deletion_timestamp = base::WallTime{};
