@@ -55,9 +55,12 @@ class Fingerprint {
     step(0xff);
   }
   void mix(std::int64_t number) {
-    for (int shift = 0; shift < 64; shift += 8) step(static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> shift));
+    for (int shift = 0; shift < 64; shift += 8)
+      step(static_cast<unsigned char>(static_cast<std::uint64_t>(number) >> shift));
   }
-  void mix(const std::optional<base::WallTime>& time) { mix(time ? time->time_since_epoch().count() : std::int64_t{-1}); }
+  void mix(const std::optional<base::WallTime>& time) {
+    mix(time ? time->time_since_epoch().count() : std::int64_t{-1});
+  }
   std::uint64_t value() const { return hash_ == 0 ? 1 : hash_; }
 
  private:
