@@ -343,6 +343,8 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
 
 void PodController::log_move(const PodEntry& entry) const {
   const model::PodRecord& r = entry.record;
+  // Choosing takes no time, and what comes of it has its own line.
+  if (std::holds_alternative<model::Choosing>(r.stage)) return;
   const auto stage = model::stage_name(r.stage);
   const std::string provider = r.placement ? r.placement->provider.str() : "";
   const std::string tag = r.placement ? r.placement->tag.str() : "";
@@ -350,8 +352,6 @@ void PodController::log_move(const PodEntry& entry) const {
   if (const auto* waiting = std::get_if<model::Waiting>(&r.stage)) why = to_string(waiting->why);
   if (const auto* stopping = std::get_if<model::Stopping>(&r.stage)) why = to_string(stopping->why);
   if (r.outcome && why.empty()) why = r.outcome->reason;
-  // Choosing takes no time, and what comes of it has its own line.
-  if (std::holds_alternative<model::Choosing>(r.stage)) return;
   log::info("pod moved", {{"pod", r.key().to_string()},
                           {"uid", r.key().uid},
                           {"stage", stage},
