@@ -1,0 +1,123 @@
+#include "test/support/api_model/store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::test::api_model {
+
+using nlohmann::json;
+
+Object::Object(const Resource& resource, json value, std::uint64_t version)
+    : resource_(resource), value_(std::move(value)), version_(version) {
+  value_["metadata"]["resourceVersion"] = std::to_string(version);
+}
+
+const json& Object::part(const char* key) const {
+  static const json kNone;
+  const auto it = value_.find(key);
+  return it == value_.end() ? kNone : *it;
+}
+
+std::string Object::key() const {
+  std::string out = ns();
+  if (!out.empty()) out += '/';
+  return out + name();
+}
+
+const std::string& Object::item_text() const {
+  if (text_.empty()) text_ = value_.dump();
+  return text_;
+}
+
+std::string Object::text() const {
+  std::string out = R"({"kind":")";
+  out.append(resource_.kind).append(R"(","apiVersion":")").append(resource_.api_version).append(R"(",)");
+  return out.append(item_text(), 1);
+}
+
+std::string Object::metadata_text() const {
+  return R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)" + value_["metadata"].dump() +
+         "}";
+}
+
+Store::Collection& Store::collection(const Resource& resource) { return collections_[resource.plural]; }
+
+const Store::Collection& Store::collection(const Resource& resource) const {
+  static const Collection kEmpty;
+  const auto it = collections_.find(resource.plural);
+  return it == collections_.end() ? kEmpty : it->second;
+}
+
+ObjectPtr Store::find(const Resource& resource, const std::string& key) const {
+  const auto& objects = collection(resource).objects;
+  const auto it = objects.find(key);
+  return it == objects.end() ? nullptr : it->second;
+}
+
+ObjectPtr Store::put(const Resource& resource, const std::string& key, json value) {
+  auto object = std::make_shared<const Object>(resource, std::move(value), ++version_);
+  ObjectPtr& place = collection(resource).objects[key];
+  Change change{&resource, version_, std::exchange(place, object), object, object};
+  note(std::move(change));
+  return object;
+}
+
+ObjectPtr Store::erase(const Resource& resource, const std::string& key) {
+  auto& objects = collection(resource).objects;
+  const auto it = objects.find(key);
+  const ObjectPtr before = it->second;
+  objects.erase(it);
+  auto shown = std::make_shared<const Object>(resource, before->value(), ++version_);
+  note({&resource, version_, before, nullptr, shown});
+  return shown;
+}
+
+void Store::note(Change change) {
+  Collection& changed = collection(*change.resource);
+  changed.history.push_back(std::move(change));
+  if (changed.history.size() > kHistory) {
+    changed.oldest = changed.history.front().version;
+    changed.history.pop_front();
+  }
+  // An observer may change something itself.
+  const Change noted = changed.history.back();
+  for (size_t i = 0; i < observers_.size(); ++i) observers_[i](noted);
+}
+
+const std::map<std::string, ObjectPtr>& Store::all(const Resource& resource) const {
+  return collection(resource).objects;
+}
+
+std::map<std::string, ObjectPtr> Store::all_at(const Resource& resource, std::uint64_t version) const {
+  const Collection& from = collection(resource);
+  std::map<std::string, ObjectPtr> out = from.objects;
+  for (auto change = from.history.rbegin(); change != from.history.rend() && change->version > version; ++change) {
+    const std::string key = change->shown->key();
+    if (change->before) {
+      out[key] = change->before;
+    } else {
+      out.erase(key);
+    }
+  }
+  return out;
+}
+
+std::uint64_t Store::oldest_version(const Resource& resource) const { return collection(resource).oldest; }
+
+void Store::replay(const Resource& resource, std::uint64_t since,
+                   const std::function<void(const Change&)>& take) const {
+  const auto& history = collection(resource).history;
+  auto change = std::ranges::upper_bound(history, since, {}, &Change::version);
+  for (; change != history.end(); ++change) take(*change);
+}
+
+void Store::compact() {
+  // Also of resources of which nothing is known yet: their changes before this moment are gone as well.
+  for (const Resource& resource : resources()) {
+    Collection& one = collection(resource);
+    one.history.clear();
+    one.oldest = version_;
+  }
+}
+
+}  // namespace spillway::test::api_model

@@ -1,0 +1,107 @@
+// What the modelled API server holds: objects, the one counter of versions, and a bounded history of changes.
+//
+// Owned by the model; reactor thread only. Knows nothing of rules: what is put here is stored. Objects are immutable
+// and shared, so that history, watches and those who look on hold the same one; each is encoded at most once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "test/support/api_model/resource.hpp"
+
+namespace spillway::test::api_model {
+
+/// One version of one object. Its JSON has no kind and no apiVersion: the resource says them.
+class Object {
+ public:
+  Object(const Resource& resource, nlohmann::json value, std::uint64_t version);
+
+  const Resource& resource() const { return resource_; }
+  const nlohmann::json& value() const { return value_; }
+  /// metadata, spec, status, data ...; null if it has none.
+  const nlohmann::json& part(const char* key) const;
+  const nlohmann::json& metadata() const { return value_["metadata"]; }
+  const nlohmann::json& spec() const { return part("spec"); }
+  const nlohmann::json& status() const { return part("status"); }
+  std::uint64_t version() const { return version_; }
+  const std::string& name() const { return value_["metadata"]["name"].get_ref<const std::string&>(); }
+  const std::string& uid() const { return value_["metadata"]["uid"].get_ref<const std::string&>(); }
+  /// Empty if the resource has none.
+  std::string ns() const { return value_["metadata"].value("namespace", ""); }
+  std::string key() const;
+  bool deleting() const { return value_["metadata"].contains("deletionTimestamp"); }
+
+  /// As an item of a list: without kind and apiVersion.
+  const std::string& item_text() const;
+  /// As an answer or in a watch.
+  std::string text() const;
+  /// As PartialObjectMetadata.
+  std::string metadata_text() const;
+
+ private:
+  const Resource& resource_;
+  nlohmann::json value_;
+  std::uint64_t version_;
+  mutable std::string text_;
+};
+using ObjectPtr = std::shared_ptr<const Object>;
+
+struct Change {
+  const Resource* resource = nullptr;
+  std::uint64_t version = 0;
+  ObjectPtr before;  // null: it was created
+  ObjectPtr after;   // null: it was deleted
+  /// What a watch shows: `after`, or for a deletion the last state with the version of the deletion.
+  ObjectPtr shown;
+};
+
+class Store {
+ public:
+  /// Changes of one resource that are remembered; a watch or a page that needs older ones is answered 410.
+  static constexpr size_t kHistory = 1024;
+
+  std::uint64_t version() const { return version_; }
+  /// Null if there is none.
+  ObjectPtr find(const Resource& resource, const std::string& key) const;
+  /// Creates or replaces, under the next version, which is written into metadata.resourceVersion.
+  ObjectPtr put(const Resource& resource, const std::string& key, nlohmann::json value);
+  /// Returns the last state with the version of the deletion.
+  ObjectPtr erase(const Resource& resource, const std::string& key);
+
+  const std::map<std::string, ObjectPtr>& all(const Resource& resource) const;
+  /// The collection as it was; the version must not be older than oldest_version().
+  std::map<std::string, ObjectPtr> all_at(const Resource& resource, std::uint64_t version) const;
+  /// The lowest version from which this resource's changes are all known.
+  std::uint64_t oldest_version(const Resource& resource) const;
+  /// Changes after a version, oldest first.
+  void replay(const Resource& resource, std::uint64_t since, const std::function<void(const Change&)>& take) const;
+  /// Forgets all changes so far, as the server's compaction does.
+  void compact();
+
+  /// Called after each change, in the order in which they were added.
+  void observe(std::function<void(const Change&)> observer) { observers_.push_back(std::move(observer)); }
+
+ private:
+  struct Collection {
+    std::map<std::string, ObjectPtr> objects;  // by key, the order of lists
+    std::deque<Change> history;
+    std::uint64_t oldest = 0;
+  };
+
+  Collection& collection(const Resource& resource);
+  const Collection& collection(const Resource& resource) const;
+  void note(Change change);
+
+  std::uint64_t version_ = 100;
+  std::map<std::string_view, Collection> collections_;  // by plural
+  std::vector<std::function<void(const Change&)>> observers_;
+};
+
+}  // namespace spillway::test::api_model
