@@ -118,7 +118,7 @@ ObjectPtr ApiServerModel::find(const std::string& path) const {
 
 json ApiServerModel::get(const std::string& path) const {
   const ObjectPtr object = find(path);
-  return object ? object->value() : json();
+  return object ? object->whole() : json();
 }
 
 const std::map<std::string, ObjectPtr>& ApiServerModel::all(std::string_view plural) const {
@@ -129,7 +129,7 @@ std::vector<json> ApiServerModel::list(const std::string& collection) const {
   const Target target = known_target(collection);
   std::vector<json> found;
   for (const auto& [key, object] : store_.all(*target.resource)) {
-    if (target.ns.empty() || object->ns() == target.ns) found.push_back(object->value());
+    if (target.ns.empty() || object->ns() == target.ns) found.push_back(object->whole());
   }
   return found;
 }

@@ -47,10 +47,10 @@ Outcome<void> check_preconditions(const Object& object, const json& options) {
 }
 
 /// CheckGracefulDelete of pods: one that no kubelet looks after, or that has ended, need not wait.
-Seconds first_grace(const json& pod, std::optional<std::int64_t> asked) {
-  std::int64_t grace = asked.value_or(pod.value(json::json_pointer("/spec/terminationGracePeriodSeconds"), 0));
-  if (pod.value(json::json_pointer("/spec/nodeName"), "").empty()) grace = 0;
-  const std::string phase = pod.value(json::json_pointer("/status/phase"), "");
+Seconds first_grace(const Object& pod, std::optional<std::int64_t> asked) {
+  std::int64_t grace = asked.value_or(pod.spec().value("terminationGracePeriodSeconds", std::int64_t{0}));
+  if (pod.spec().value("nodeName", "").empty()) grace = 0;
+  const std::string phase = pod.status().value("phase", "");
   if (phase == "Failed" || phase == "Succeeded") grace = 0;
   return Seconds(grace < 0 ? 1 : grace);
 }
@@ -72,9 +72,8 @@ Plan shorten(json& metadata, std::optional<std::int64_t> asked, base::WallTime n
   return {.graceful = true, .grace = grace};
 }
 
-Plan make_plan(const Resource& resource, json& object, std::optional<std::int64_t> asked, base::WallTime now) {
-  if (resource.plural != "pods") return {};
-  json& metadata = object["metadata"];
+Plan make_plan(const Object& object, json& metadata, std::optional<std::int64_t> asked, base::WallTime now) {
+  if (object.resource().plural != "pods") return {};
   if (metadata.contains("deletionTimestamp")) return shorten(metadata, asked, now);
   const Seconds grace = first_grace(object, asked);
   metadata["deletionTimestamp"] = base::to_rfc3339(now + grace);
@@ -107,17 +106,17 @@ Outcome<Deleted> remove(Store& store, const Target& target, const json& options,
   if (!object) return refuse(not_found(resource, target.name));
   if (auto fits = check_preconditions(*object, options); !fits) return refuse(std::move(fits.error()));
 
-  json next = object->value();
-  const Plan plan = make_plan(resource, next, asked_grace(target, options), now);
+  Draft next(*object);
+  json& metadata = next.edit(Slot::kMetadata);
+  const Plan plan = make_plan(*object, metadata, asked_grace(target, options), now);
   if (plan.pending) return Deleted{object, false};
-  json& metadata = next["metadata"];
   add_propagation(metadata, options);
   const bool held = resource.plural == "namespaces" || !metadata.value("finalizers", json::array()).empty();
   if (held && !plan.graceful) mark_as_deleting(metadata, now);
-  if (resource.plural == "namespaces") next["status"]["phase"] = "Terminating";
+  if (resource.plural == "namespaces") next.edit(Slot::kStatus)["phase"] = "Terminating";
 
   ObjectPtr last = object;
-  if ((plan.graceful || held) && next != object->value()) last = store.put(resource, key, std::move(next));
+  if ((plan.graceful || held) && !next.same_as(*object)) last = store.put(resource, key, std::move(next));
   if (held || plan.grace.count() > 0) return Deleted{last, false};
   return Deleted{store.erase(resource, key), true};
 }

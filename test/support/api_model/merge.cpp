@@ -251,10 +251,43 @@ Outcome<void> merge_map(json& into, json patch) {
   return {};
 }
 
+/// Merges member by member, so that only the parts that the patch names are copied.
+template <class Merge>
+Outcome<void> merge_parts(Draft& into, json patch, Merge merge) {
+  patch.erase("kind");
+  patch.erase("apiVersion");
+  for (auto& [key, value] : patch.items()) {
+    const Slot slot = slot_of(key);
+    json& part = into.edit(slot);
+    json holder = json::object();
+    if (slot != Slot::kRest) {
+      if (!part.is_null()) holder[key] = std::move(part);
+    } else if (!part.is_null()) {
+      holder = std::move(part);
+    }
+    json one = json::object();
+    one[key] = std::move(value);
+    if (Outcome<void> merged = merge(holder, std::move(one)); !merged) return merged;
+    if (slot == Slot::kRest) {
+      part = std::move(holder);
+    } else {
+      part = holder.contains(key) ? std::move(holder[key]) : json();
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-void json_merge(json& into, const json& patch) { into.merge_patch(patch); }
+void json_merge(Draft& into, json patch) {
+  (void)merge_parts(into, std::move(patch), [](json& part, json one) -> Outcome<void> {
+    part.merge_patch(one);
+    return {};
+  });
+}
 
-Outcome<void> strategic_merge(json& into, const json& patch) { return merge_map(into, patch); }
+Outcome<void> strategic_merge(Draft& into, json patch) {
+  return merge_parts(into, std::move(patch), [](json& part, json one) { return merge_map(part, std::move(one)); });
+}
 
 }  // namespace spillway::test::api_model

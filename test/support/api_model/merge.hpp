@@ -7,13 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/api_model/api_error.hpp"
+#include "test/support/api_model/object.hpp"
 
 namespace spillway::test::api_model {
 
 /// RFC 7386.
-void json_merge(nlohmann::json& into, const nlohmann::json& patch);
+void json_merge(Draft& into, nlohmann::json patch);
 
 /// Nothing is said about `into` if it fails.
-Outcome<void> strategic_merge(nlohmann::json& into, const nlohmann::json& patch);
+Outcome<void> strategic_merge(Draft& into, nlohmann::json patch);
 
 }  // namespace spillway::test::api_model

@@ -31,14 +31,14 @@ bool may_run_again(const json& spec, const json& container_status) {
   return policy == "OnFailure" && container_status["state"]["terminated"].value("exitCode", 0) != 0;
 }
 
-void validate_transitions(const json& old, const json& wanted, std::vector<FieldError>& errors) {
-  const json& before = member(member(old, "status"), "containerStatuses");
-  const json& after = member(member(wanted, "status"), "containerStatuses");
+void validate_transitions(const Object& old, const Draft& wanted, std::vector<FieldError>& errors) {
+  const json& before = member(old.status(), "containerStatuses");
+  const json& after = member(wanted.status(), "containerStatuses");
   for (size_t i = 0; i < before.size(); ++i) {
     if (!member(before[i], "state").contains("terminated")) continue;
     const json* now = by_name(after, member(before[i], "name"));
     if (now == nullptr || member(*now, "state").contains("terminated")) continue;
-    if (may_run_again(member(old, "spec"), before[i])) continue;
+    if (may_run_again(old.spec(), before[i])) continue;
     errors.push_back(forbidden(fmt::format("status.containerStatuses[{}].state", i),
                                "may not be transitioned to non-terminated state"));
   }
@@ -66,17 +66,17 @@ json fixed_part(json spec) {
 
 }  // namespace
 
-void default_new_pod(json& pod) {
-  json& spec = pod["spec"];
+void default_new_pod(Draft& pod) {
+  json& spec = pod.edit(Slot::kSpec);
   if (!spec.contains("restartPolicy")) spec["restartPolicy"] = "Always";
   if (!spec.contains("terminationGracePeriodSeconds")) spec["terminationGracePeriodSeconds"] = 30;
-  pod["status"] = {{"phase", "Pending"}};
+  pod.edit(Slot::kStatus) = {{"phase", "Pending"}};
 }
 
-void complete_pod_status(const json& old, json& wanted) {
-  json& status = wanted["status"];
+void complete_pod_status(const Object& old, Draft& wanted) {
+  json& status = wanted.edit(Slot::kStatus);
   if (!status.is_object()) status = json::object();
-  const json& before = member(old, "status");
+  const json& before = old.status();
   for (const char* kept : {"qosClass", "observedGeneration"}) {
     if (!status.contains(kept) && before.contains(kept)) status[kept] = before[kept];
   }
@@ -94,9 +94,9 @@ void complete_pod_status(const json& old, json& wanted) {
   if (const auto hosts = status.find("hostIPs"); hosts != status.end() && hosts->empty()) status.erase(hosts);
 }
 
-void validate_pod_status(const json& old, const json& wanted, std::vector<FieldError>& errors) {
-  const json& status = member(wanted, "status");
-  if (member(status, "qosClass") != member(member(old, "status"), "qosClass")) {
+void validate_pod_status(const Object& old, const Draft& wanted, std::vector<FieldError>& errors) {
+  const json& status = wanted.status();
+  if (member(status, "qosClass") != member(old.status(), "qosClass")) {
     errors.push_back(immutable("status.qosClass", member(status, "qosClass")));
   }
   validate_transitions(old, wanted, errors);
@@ -108,8 +108,8 @@ void validate_pod_status(const json& old, const json& wanted, std::vector<FieldE
   validate_one_of_each_family(status, "hostIPs", errors);
 }
 
-void validate_pod_spec_update(const json& old, const json& wanted, std::vector<FieldError>& errors) {
-  if (fixed_part(member(old, "spec")) == fixed_part(member(wanted, "spec"))) return;
+void validate_pod_spec_update(const Object& old, const Draft& wanted, std::vector<FieldError>& errors) {
+  if (old.spec() == wanted.spec() || fixed_part(old.spec()) == fixed_part(wanted.spec())) return;
   errors.push_back(forbidden(
       "spec",
       "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"

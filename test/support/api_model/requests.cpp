@@ -45,6 +45,12 @@ std::string deleted_status(const Object& object) {
       .dump();
 }
 
+void set_owners(Draft& wanted, const json& live, const Writer& writer) {
+  json whole = wanted.whole();
+  note_update(live, whole, writer);
+  wanted.edit(Slot::kMetadata)["managedFields"] = std::move(whole["metadata"]["managedFields"]);
+}
+
 std::string plain_success() {
   return R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})";
 }
@@ -89,9 +95,9 @@ Outcome<Requests::Written> Requests::write(const kube::KubeRequest& request, con
     case Method::kPost:
       if (target.subresource == "binding") return bind(target, body);
       if (!target.name.empty()) break;
-      return create(target, std::move(body));
-    case Method::kPut: return put(target, std::move(body));
-    case Method::kPatch: return patch(target, request, body);
+      return create(target, Draft(std::move(body)));
+    case Method::kPut: return put(target, Draft(std::move(body)));
+    case Method::kPatch: return patch(target, request, std::move(body));
     case Method::kDelete:
       if (target.name.empty()) break;
       return remove(target, body);
@@ -111,20 +117,20 @@ Outcome<void> Requests::check_namespace(const Target& target, const std::string&
       fmt::format("unable to create new content in namespace {} because it is being terminated", target.ns)));
 }
 
-Outcome<Requests::Written> Requests::create(const Target& target, json object) {
-  const base::WallTime now = clock_.wall();
-  const bool has_metadata = object.contains("metadata") && object["metadata"].is_object();
-  const std::string name = has_metadata ? object["metadata"].value("name", "") : "";
+Birth Requests::next_birth() { return {fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_), clock_.wall()}; }
+
+Outcome<Requests::Written> Requests::create(const Target& target, Draft object) {
+  const std::string name = object.metadata().is_object() ? object.metadata().value("name", "") : "";
   if (auto fits = check_namespace(target, name); !fits) return refuse(std::move(fits.error()));
-  const Birth birth{fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_), now};
+  const Birth birth = next_birth();
   if (auto prepared = prepare_create(target, object, birth); !prepared) return refuse(std::move(prepared.error()));
   Target place = target;
-  place.name = object["metadata"]["name"];
+  place.name = object.metadata()["name"];
   if (store_.find(*target.resource, place.key())) return refuse(already_exists(*target.resource, place.name));
-  if (target.resource->managed) note_update(json::object(), object, writer_of(target, now));
+  if (target.resource->managed) set_owners(object, json::object(), writer_of(target, birth.now));
   if (target.resource->plural == "events") {
     expire_events();
-    events_.emplace_back(now, place.key());
+    events_.emplace_back(birth.now, place.key());
   }
   return Written{store_.put(*target.resource, place.key(), std::move(object)), 201};
 }
@@ -141,9 +147,9 @@ void Requests::expire_events() {
 Outcome<Requests::Written> Requests::bind(const Target& target, const json& binding) {
   const ObjectPtr pod = store_.find(*target.resource, target.key());
   if (!pod) return refuse(not_found(*target.resource, target.name));
-  json next = pod->value();
+  Draft next(*pod);
   const std::string node = binding.value(json::json_pointer("/target/name"), "");
-  const std::string bound_to = next.value(json::json_pointer("/spec/nodeName"), "");
+  const std::string bound_to = pod->spec().value("nodeName", "");
   std::string why;
   if (pod->deleting()) why = fmt::format("pod {} is being deleted, cannot be assigned to a host", target.name);
   if (!bound_to.empty()) why = fmt::format("pod {} is already assigned to node \"{}\"", target.name, bound_to);
@@ -152,22 +158,22 @@ Outcome<Requests::Written> Requests::bind(const Target& target, const json& bind
     as_binding.plural = "pods/binding";
     return refuse(conflict(as_binding, target.name, why));
   }
-  next["spec"]["nodeName"] = node;
+  next.edit(Slot::kSpec)["nodeName"] = node;
   json condition{{"type", "PodScheduled"}, {"status", "True"}};
   condition["lastTransitionTime"] = base::to_rfc3339(clock_.wall());
-  next["status"]["conditions"].push_back(std::move(condition));
+  next.edit(Slot::kStatus)["conditions"].push_back(std::move(condition));
   store_.put(*target.resource, target.key(), std::move(next));
   return Written{nullptr, 201, true};
 }
 
-Outcome<Requests::Written> Requests::put(const Target& target, json object) {
+Outcome<Requests::Written> Requests::put(const Target& target, Draft object) {
   if (target.name.empty()) return refuse(not_supported(*target.resource, "PUT"));
   const ObjectPtr old = store_.find(*target.resource, target.key());
   if (!old) {
     if (!target.resource->create_on_update) return refuse(not_found(*target.resource, target.name));
     return create(target, std::move(object));
   }
-  const std::string uid = object.value(json::json_pointer("/metadata/uid"), "");
+  const std::string uid = object.metadata().is_object() ? object.metadata().value("uid", "") : "";
   if (!uid.empty() && uid != old->uid()) {
     return refuse(
         conflict(*target.resource, target.name,
@@ -178,7 +184,7 @@ Outcome<Requests::Written> Requests::put(const Target& target, json object) {
   return update(target, old, std::move(object), true);
 }
 
-Outcome<Requests::Written> Requests::patch(const Target& target, const kube::KubeRequest& request, const json& body) {
+Outcome<Requests::Written> Requests::patch(const Target& target, const kube::KubeRequest& request, json body) {
   const ObjectPtr old = store_.find(*target.resource, target.key());
   const bool by_apply = request.content_type == kApply;
   if (!old) {
@@ -186,17 +192,17 @@ Outcome<Requests::Written> Requests::patch(const Target& target, const kube::Kub
     return refuse(not_found(*target.resource, target.name));
   }
   if (by_apply && target.resource->managed) {
-    json config = body;
-    config.erase(target.subresource == "status" ? "spec" : "status");
-    auto applied = apply(old->value(), config, writer_of(target, clock_.wall()), target.parameter("force") == "true");
+    body.erase(target.subresource == "status" ? "spec" : "status");
+    json live = Draft(*old).whole();
+    auto applied = apply(live, body, writer_of(target, clock_.wall()), target.parameter("force") == "true");
     if (!applied) return refuse(std::move(applied.error()));
-    return update(target, old, std::move(*applied), false);
+    return update(target, old, Draft(std::move(*applied)), false);
   }
-  json wanted = old->value();
+  Draft wanted(*old);
   if (request.content_type == kStrategicMerge) {
-    if (auto merged = strategic_merge(wanted, body); !merged) return refuse(std::move(merged.error()));
+    if (auto merged = strategic_merge(wanted, std::move(body)); !merged) return refuse(std::move(merged.error()));
   } else if (request.content_type == kMerge) {
-    json_merge(wanted, body);
+    json_merge(wanted, std::move(body));
   } else {
     return refuse(ApiError(415, "UnsupportedMediaType",
                            fmt::format("the body of the request was in an unknown format - accepted media types "
@@ -214,26 +220,27 @@ Outcome<Requests::Written> Requests::create_by_apply(const Target& target, const
                                        "found",
                                        uid)));
   }
-  auto applied = apply(json::object(), config, writer_of(target, clock_.wall()), true);
+  const Birth birth = next_birth();
+  auto applied = apply(json::object(), config, writer_of(target, birth.now), true);
   if (!applied) return refuse(std::move(applied.error()));
   const json managed = (*applied)["metadata"]["managedFields"];
-  json object = std::move(*applied);
-  const Birth birth{fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_), clock_.wall()};
+  Draft object(std::move(*applied));
   if (auto prepared = prepare_create(target, object, birth); !prepared) return refuse(std::move(prepared.error()));
-  if (target.resource->managed) object["metadata"]["managedFields"] = managed;
+  if (target.resource->managed) object.edit(Slot::kMetadata)["managedFields"] = managed;
   return Written{store_.put(*target.resource, target.key(), std::move(object)), 201};
 }
 
-Outcome<Requests::Written> Requests::update(const Target& target, const ObjectPtr& old, json wanted, bool note_owner) {
+Outcome<Requests::Written> Requests::update(const Target& target, const ObjectPtr& old, Draft wanted, bool note_owner) {
   const Resource& resource = *target.resource;
   if (auto prepared = prepare_update(target, *old, wanted); !prepared) return refuse(std::move(prepared.error()));
   if (resource.managed) {
-    if (note_owner) note_update(old->value(), wanted, writer_of(target, clock_.wall()));
-    if (same_but_for_managed_times(old->value(), wanted)) return Written{old};
+    const json live = Draft(*old).whole();
+    if (note_owner) set_owners(wanted, live, writer_of(target, clock_.wall()));
+    if (same_but_for_managed_times(live, wanted.whole())) return Written{old};
   }
   if (ends_by_update(*old, wanted)) return Written{store_.erase(resource, target.key())};
   // A write that changes nothing is not stored: the version stays.
-  if (wanted == old->value()) return Written{old};
+  if (wanted.same_as(*old)) return Written{old};
   return Written{store_.put(resource, target.key(), std::move(wanted))};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "test/support/api_model/api_error.hpp"
+#include "test/support/api_model/rules.hpp"
 #include "test/support/api_model/store.hpp"
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/kube/kube_api.hpp"
@@ -38,12 +39,13 @@ class Requests {
 
   Outcome<Answer> read(const kube::KubeRequest& request, const Target& target);
   Outcome<Written> write(const kube::KubeRequest& request, const Target& target);
-  Outcome<Written> create(const Target& target, nlohmann::json object);
+  Outcome<Written> create(const Target& target, Draft object);
   Outcome<Written> bind(const Target& target, const nlohmann::json& binding);
-  Outcome<Written> put(const Target& target, nlohmann::json object);
-  Outcome<Written> patch(const Target& target, const kube::KubeRequest& request, const nlohmann::json& body);
+  Outcome<Written> put(const Target& target, Draft object);
+  Outcome<Written> patch(const Target& target, const kube::KubeRequest& request, nlohmann::json body);
   Outcome<Written> create_by_apply(const Target& target, const nlohmann::json& config);
-  Outcome<Written> update(const Target& target, const ObjectPtr& old, nlohmann::json wanted, bool note_owner);
+  Outcome<Written> update(const Target& target, const ObjectPtr& old, Draft wanted, bool note_owner);
+  Birth next_birth();
   Outcome<Written> remove(const Target& target, const nlohmann::json& options);
   Outcome<void> check_namespace(const Target& target, const std::string& name) const;
   void expire_events();

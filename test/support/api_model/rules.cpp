@@ -48,19 +48,19 @@ Outcome<void> place(const Target& target, json& metadata) {
   return {};
 }
 
-void validate_new(const Resource& resource, const json& object, std::vector<FieldError>& errors) {
-  const json& metadata = object["metadata"];
+void validate_new(const Resource& resource, const Draft& object, std::vector<FieldError>& errors) {
+  const json& metadata = object.metadata();
   const std::string name = metadata.value("name", "");
   if (name.empty()) {
     errors.push_back(required("metadata.name", "name or generateName is required"));
   } else if (!is_subdomain(name)) {
     errors.push_back(invalid_value("metadata.name", name, kBadName));
   }
-  if (resource.plural == "pods" && member(object["spec"], "containers").empty()) {
+  if (resource.plural == "pods" && member(object.spec(), "containers").empty()) {
     errors.push_back(required("spec.containers"));
   }
   if (resource.plural == "events") {
-    const std::string involved = object.value(json::json_pointer("/involvedObject/namespace"), "");
+    const std::string involved = object.part(Slot::kRest).value(json::json_pointer("/involvedObject/namespace"), "");
     const std::string ns = metadata.value("namespace", "");
     if (involved.empty() ? ns != "default" && ns != "kube-system" : involved != ns) {
       errors.push_back(invalid_value("involvedObject.namespace", involved, "does not match event.namespace"));
@@ -89,9 +89,9 @@ void validate_metadata_update(const json& old, const json& wanted, std::vector<F
   }
 }
 
-void validate_node_update(const json& old, const json& wanted, std::vector<FieldError>& errors) {
-  const std::string before = old.value(json::json_pointer("/spec/providerID"), "");
-  if (!before.empty() && wanted.value(json::json_pointer("/spec/providerID"), "") != before) {
+void validate_node_update(const json& old_spec, const json& spec, std::vector<FieldError>& errors) {
+  const json& before = member(old_spec, "providerID");
+  if (!before.is_null() && member(spec, "providerID") != before) {
     errors.push_back(forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid"));
   }
 }
@@ -136,11 +136,9 @@ Outcome<void> check_version(const Target& target, const Object& old, const json&
 
 }  // namespace
 
-Outcome<void> prepare_create(const Target& target, json& object, const Birth& birth) {
+Outcome<void> prepare_create(const Target& target, Draft& object, const Birth& birth) {
   const Resource& resource = *target.resource;
-  object.erase("kind");
-  object.erase("apiVersion");
-  json& metadata = object["metadata"];
+  json& metadata = object.edit(Slot::kMetadata);
   if (!metadata.is_object()) metadata = json::object();
   if (auto placed = place(target, metadata); !placed) return placed;
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}) {
@@ -154,8 +152,8 @@ Outcome<void> prepare_create(const Target& target, json& object, const Birth& bi
   if (resource.has_generation) metadata["generation"] = 1;
   if (resource.plural == "pods") default_new_pod(object);
   if (resource.plural == "namespaces") {
-    object["status"] = {{"phase", "Active"}};
-    object["spec"]["finalizers"] = json::array({"kubernetes"});
+    object.edit(Slot::kStatus) = {{"phase", "Active"}};
+    object.edit(Slot::kSpec)["finalizers"] = json::array({"kubernetes"});
     metadata["labels"]["kubernetes.io/metadata.name"] = metadata.value("name", "");
   }
   std::vector<FieldError> errors;
@@ -164,11 +162,9 @@ Outcome<void> prepare_create(const Target& target, json& object, const Birth& bi
   return {};
 }
 
-Outcome<void> prepare_update(const Target& target, const Object& old, json& wanted) {
+Outcome<void> prepare_update(const Target& target, const Object& old, Draft& wanted) {
   const Resource& resource = *target.resource;
-  wanted.erase("kind");
-  wanted.erase("apiVersion");
-  json& metadata = wanted["metadata"];
+  json& metadata = wanted.edit(Slot::kMetadata);
   if (!metadata.is_object()) metadata = json::object();
   if (auto placed = place(target, metadata); !placed) return placed;
   if (const std::string name = metadata.value("name", ""); name != target.name) {
@@ -176,40 +172,38 @@ Outcome<void> prepare_update(const Target& target, const Object& old, json& want
         fmt::format("the name of the object ({}) does not match the name on the URL ({})", name, target.name)));
   }
   if (auto checked = check_version(target, old, metadata); !checked) return checked;
+  metadata.erase("resourceVersion");
 
-  const json& before = old.value();
   const bool of_status = target.subresource == "status";
-  std::vector<FieldError> errors;
+  const bool is_pod = resource.plural == "pods";
   if (of_status) {
-    restore(before, wanted, "spec");
+    wanted.restore(Slot::kSpec, old);
   } else if (resource.has_status) {
-    restore(before, wanted, "status");
+    wanted.restore(Slot::kStatus, old);
   }
-  keep_server_fields(before["metadata"], metadata);
-  if (of_status && resource.plural == "pods") {
-    restore(before["metadata"], metadata, "deletionTimestamp");
-    restore(before["metadata"], metadata, "ownerReferences");
-    complete_pod_status(before, wanted);
+  if (of_status && is_pod) {
+    restore(old.metadata(), metadata, "deletionTimestamp");
+    restore(old.metadata(), metadata, "ownerReferences");
+    complete_pod_status(old, wanted);
   }
-  validate_metadata_update(before["metadata"], metadata, errors);
-  if (resource.plural == "nodes") validate_node_update(before, wanted, errors);
-  if (resource.plural == "pods") {
-    if (of_status) {
-      validate_pod_status(before, wanted, errors);
-    } else {
-      validate_pod_spec_update(before, wanted, errors);
-      if (before["spec"] != wanted["spec"]) metadata["generation"] = metadata.value("generation", 0) + 1;
-    }
+  keep_server_fields(old.metadata(), metadata);
+
+  std::vector<FieldError> errors;
+  validate_metadata_update(old.metadata(), metadata, errors);
+  if (resource.plural == "nodes") validate_node_update(old.spec(), wanted.spec(), errors);
+  if (is_pod && of_status) validate_pod_status(old, wanted, errors);
+  if (is_pod && !of_status) {
+    validate_pod_spec_update(old, wanted, errors);
+    if (old.spec() != wanted.spec()) metadata["generation"] = metadata.value("generation", 0) + 1;
   }
   if (!errors.empty()) return refuse(invalid(resource, target.name, errors));
-  metadata["resourceVersion"] = before["metadata"]["resourceVersion"];
   return {};
 }
 
-bool ends_by_update(const Object& old, const json& wanted) {
-  const json& before = old.value()["metadata"];
+bool ends_by_update(const Object& old, const Draft& wanted) {
+  const json& before = old.metadata();
   return before.contains("deletionTimestamp") && before.value("deletionGracePeriodSeconds", 1) == 0 &&
-         member(wanted["metadata"], "finalizers").empty();
+         member(wanted.metadata(), "finalizers").empty();
 }
 
 }  // namespace spillway::test::api_model

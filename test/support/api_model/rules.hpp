@@ -7,7 +7,7 @@
 #include <string>
 
 #include "test/support/api_model/api_error.hpp"
-#include "test/support/api_model/store.hpp"
+#include "test/support/api_model/object.hpp"
 #include "vk-provider/base/clock.hpp"
 
 namespace spillway::test::api_model {
@@ -19,13 +19,13 @@ struct Birth {
 };
 
 /// `object` as a client sent it becomes what is stored.
-Outcome<void> prepare_create(const Target& target, nlohmann::json& object, const Birth& birth);
+Outcome<void> prepare_create(const Target& target, Draft& object, const Birth& birth);
 
 /// `wanted` is the whole object as a PUT or a patch would have it; it becomes what is stored. The target's subresource
 /// says what may change.
-Outcome<void> prepare_update(const Target& target, const Object& old, nlohmann::json& wanted);
+Outcome<void> prepare_update(const Target& target, const Object& old, Draft& wanted);
 
 /// An update that takes the last finalizer of an object whose grace is over ends it.
-bool ends_by_update(const Object& old, const nlohmann::json& wanted);
+bool ends_by_update(const Object& old, const Draft& wanted);
 
 }  // namespace spillway::test::api_model

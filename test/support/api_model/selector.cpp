@@ -1,6 +1,7 @@
 #include "test/support/api_model/selector.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -30,29 +31,21 @@ bool selectable(const Resource& resource, std::string_view field) {
   return resource.plural == "namespaces" && field == "status.phase";
 }
 
-std::string dotted_to_pointer(std::string text) {
-  std::ranges::replace(text, '.', '/');
-  return "/" + text;
-}
-
-/// A label's key has dots and slashes of its own.
-std::string escaped(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~')
-      out += "~0";
-    else if (c == '/')
-      out += "~1";
-    else
-      out += c;
-  }
+std::vector<std::string> split_dots(std::string_view field) {
+  std::vector<std::string> out;
+  for (const auto part : std::views::split(field, '.')) out.emplace_back(part.begin(), part.end());
   return out;
 }
 
-std::string text_at(const json& value, const json::json_pointer& path) {
-  if (!value.contains(path)) return {};
-  const json& found = value.at(path);
-  return found.is_string() ? found.get<std::string>() : found.dump();
+/// What stands there says this; what is absent says nothing.
+bool says(const json& part, const std::vector<std::string>& path, const std::string& text) {
+  const json* node = &part;
+  for (const std::string& member : path) {
+    const auto it = node->is_object() ? node->find(member) : node->end();
+    if (!node->is_object() || it == node->end()) return text.empty();
+    node = &*it;
+  }
+  return node->is_string() ? node->get_ref<const std::string&>() == text : node->dump() == text;
 }
 
 }  // namespace
@@ -86,13 +79,15 @@ Outcome<Selector> Selector::parse(const Target& target) {
     if (!selectable(*target.resource, field)) {
       return refuse(bad_request(fmt::format("field label not supported: {}", field)));
     }
-    term.path = json::json_pointer(dotted_to_pointer(field));
+    term.path = split_dots(field);
+    term.slot = slot_of(term.path.front());
+    if (term.slot != Slot::kRest) term.path.erase(term.path.begin());
     out.terms_.push_back(std::move(term));
   }
   auto labels = split(target.parameter("labelSelector"));
   if (!labels) return refuse(std::move(labels.error()));
   for (auto& [label, term] : *labels) {
-    term.path = json::json_pointer("/metadata/labels/" + escaped(label));
+    term.path = {"labels", label};
     out.terms_.push_back(std::move(term));
   }
   return out;
@@ -101,7 +96,7 @@ Outcome<Selector> Selector::parse(const Target& target) {
 bool Selector::matches(const Object& object) const {
   if (!ns_.empty() && object.ns() != ns_) return false;
   return std::ranges::all_of(
-      terms_, [&](const Term& term) { return (text_at(object.value(), term.path) == term.value) == term.equal; });
+      terms_, [&](const Term& term) { return says(object.part(term.slot), term.path, term.value) == term.equal; });
 }
 
 }  // namespace spillway::test::api_model

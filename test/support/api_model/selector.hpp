@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/support/api_model/api_error.hpp"
-#include "test/support/api_model/store.hpp"
+#include "test/support/api_model/object.hpp"
 
 namespace spillway::test::api_model {
 
@@ -23,7 +23,8 @@ class Selector {
 
  private:
   struct Term {
-    nlohmann::json::json_pointer path;
+    Slot slot = Slot::kMetadata;
+    std::vector<std::string> path;  // below the slot's member, or for kRest of the object
     std::string value;
     bool equal = true;
   };

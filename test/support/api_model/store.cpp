@@ -5,41 +5,6 @@
 
 namespace spillway::test::api_model {
 
-using nlohmann::json;
-
-Object::Object(const Resource& resource, json value, std::uint64_t version)
-    : resource_(resource), value_(std::move(value)), version_(version) {
-  value_["metadata"]["resourceVersion"] = std::to_string(version);
-}
-
-const json& Object::part(const char* key) const {
-  static const json kNone;
-  const auto it = value_.find(key);
-  return it == value_.end() ? kNone : *it;
-}
-
-std::string Object::key() const {
-  std::string out = ns();
-  if (!out.empty()) out += '/';
-  return out + name();
-}
-
-const std::string& Object::item_text() const {
-  if (text_.empty()) text_ = value_.dump();
-  return text_;
-}
-
-std::string Object::text() const {
-  std::string out = R"({"kind":")";
-  out.append(resource_.kind).append(R"(","apiVersion":")").append(resource_.api_version).append(R"(",)");
-  return out.append(item_text(), 1);
-}
-
-std::string Object::metadata_text() const {
-  return R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)" + value_["metadata"].dump() +
-         "}";
-}
-
 Store::Collection& Store::collection(const Resource& resource) { return collections_[resource.plural]; }
 
 const Store::Collection& Store::collection(const Resource& resource) const {
@@ -54,11 +19,10 @@ ObjectPtr Store::find(const Resource& resource, const std::string& key) const {
   return it == objects.end() ? nullptr : it->second;
 }
 
-ObjectPtr Store::put(const Resource& resource, const std::string& key, json value) {
-  auto object = std::make_shared<const Object>(resource, std::move(value), ++version_);
+ObjectPtr Store::put(const Resource& resource, const std::string& key, Draft draft) {
   ObjectPtr& place = collection(resource).objects[key];
-  Change change{&resource, version_, std::exchange(place, object), object, object};
-  note(std::move(change));
+  auto object = std::make_shared<const Object>(resource, draft.finish(place.get()), ++version_);
+  note({&resource, version_, std::exchange(place, object), object, object});
   return object;
 }
 
@@ -67,7 +31,7 @@ ObjectPtr Store::erase(const Resource& resource, const std::string& key) {
   const auto it = objects.find(key);
   const ObjectPtr before = it->second;
   objects.erase(it);
-  auto shown = std::make_shared<const Object>(resource, before->value(), ++version_);
+  auto shown = std::make_shared<const Object>(resource, before->parts(), ++version_);
   note({&resource, version_, before, nullptr, shown});
   return shown;
 }

@@ -12,46 +12,9 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "test/support/api_model/resource.hpp"
+#include "test/support/api_model/object.hpp"
 
 namespace spillway::test::api_model {
-
-/// One version of one object. Its JSON has no kind and no apiVersion: the resource says them.
-class Object {
- public:
-  Object(const Resource& resource, nlohmann::json value, std::uint64_t version);
-
-  const Resource& resource() const { return resource_; }
-  const nlohmann::json& value() const { return value_; }
-  /// metadata, spec, status, data ...; null if it has none.
-  const nlohmann::json& part(const char* key) const;
-  const nlohmann::json& metadata() const { return value_["metadata"]; }
-  const nlohmann::json& spec() const { return part("spec"); }
-  const nlohmann::json& status() const { return part("status"); }
-  std::uint64_t version() const { return version_; }
-  const std::string& name() const { return value_["metadata"]["name"].get_ref<const std::string&>(); }
-  const std::string& uid() const { return value_["metadata"]["uid"].get_ref<const std::string&>(); }
-  /// Empty if the resource has none.
-  std::string ns() const { return value_["metadata"].value("namespace", ""); }
-  std::string key() const;
-  bool deleting() const { return value_["metadata"].contains("deletionTimestamp"); }
-
-  /// As an item of a list: without kind and apiVersion.
-  const std::string& item_text() const;
-  /// As an answer or in a watch.
-  std::string text() const;
-  /// As PartialObjectMetadata.
-  std::string metadata_text() const;
-
- private:
-  const Resource& resource_;
-  nlohmann::json value_;
-  std::uint64_t version_;
-  mutable std::string text_;
-};
-using ObjectPtr = std::shared_ptr<const Object>;
 
 struct Change {
   const Resource* resource = nullptr;
@@ -70,8 +33,8 @@ class Store {
   std::uint64_t version() const { return version_; }
   /// Null if there is none.
   ObjectPtr find(const Resource& resource, const std::string& key) const;
-  /// Creates or replaces, under the next version, which is written into metadata.resourceVersion.
-  ObjectPtr put(const Resource& resource, const std::string& key, nlohmann::json value);
+  /// Creates or replaces, under the next version.
+  ObjectPtr put(const Resource& resource, const std::string& key, Draft draft);
   /// Returns the last state with the version of the deletion.
   ObjectPtr erase(const Resource& resource, const std::string& key);
 

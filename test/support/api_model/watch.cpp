@@ -50,7 +50,7 @@ class WatchStream final : public async::ByteStream {
     if (after) return push(before ? "MODIFIED" : "ADDED", change.shown);
     if (!before) return;
     // One that is no longer asked for is shown as it was, with the version at which it left.
-    push("DELETED", change.after ? std::make_shared<const Object>(resource_, change.before->value(), change.version)
+    push("DELETED", change.after ? std::make_shared<const Object>(resource_, change.before->parts(), change.version)
                                  : change.shown);
   }
 

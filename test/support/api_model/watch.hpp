@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "test/support/api_model/selector.hpp"
+#include "test/support/api_model/store.hpp"
 #include "vk-provider/async/byte_stream.hpp"
 #include "vk-provider/async/timer.hpp"
 
