@@ -70,7 +70,7 @@ void PodStep::on(const event::InstanceMissing& e) {
     return;
   }
   if (auto* finished = find<Finished>()) {
-    if (finished->kept && ++r_.missing >= kMissingListings) finished->kept.reset();
+    if (finished->kept && ++r_.missing >= kMissingListings) act(action::Confirm{*finished->kept});
     return;
   }
   const Instance* instance = current_instance();
@@ -81,6 +81,7 @@ void PodStep::on(const event::InstanceMissing& e) {
 
 void PodStep::on(const event::InstanceGone&) {
   if (is<Stopping>()) return stopped();
+  if (auto* finished = find<Finished>(); finished != nullptr && r_.missing >= kMissingListings) finished->kept.reset();
   if (r_.missing >= kMissingListings && current_instance() != nullptr) lost();
 }
 

@@ -524,6 +524,32 @@ TEST_CASE("restartPolicy Never: the exit code decides, and a kept instance goes 
   }
 }
 
+TEST_CASE("a kept instance that listings leave out is let go of only when a get agrees") {
+  model::PodSpec spec = test::a_pod();
+  spec.restart_policy = model::RestartPolicy::kNever;
+  Life life(spec);
+  life.to_running();
+  life.on(event::InstanceSeen{test::exited(0, life.now.wall)});
+  life.pass(1s);
+  life.on(event::InstanceMissing{life.now.steady});
+  CHECK(life.last.empty());
+  life.on(event::InstanceMissing{life.now.steady});
+  REQUIRE(life.did<action::Confirm>() != nullptr);
+  CHECK(life.did<action::Confirm>()->ref == test::an_instance(InstanceState::kExited).ref);
+  SECTION("the get agrees: the pod goes without a word to the provider") {
+    life.on(event::InstanceGone{});
+    life.user_deletes();
+    CHECK(life.stage() == "finished");
+  }
+  SECTION("the get still finds it: it is ended before the pod goes") {
+    life.on(event::InstanceSeen{test::exited(0, life.now.wall)});
+    CHECK(life.record.missing == 0);
+    life.user_deletes();
+    CHECK(life.stage() == "stopping");
+    CHECK(life.does<action::Terminate>());
+  }
+}
+
 TEST_CASE("an unknown exit code is never Succeeded") {
   model::PodSpec spec = test::a_pod();
   spec.restart_policy = model::RestartPolicy::kNever;
