@@ -133,7 +133,12 @@ void PodStep::adopt(const Instance& instance) {
   if (r_.ran && instance.state == InstanceState::kPending) return stop(instance.ref, StopReason::kLost);
   const auto* creating = find<Creating>();
   const bool resumed = is<Admitted>() || (creating != nullptr && creating->step == Creating::Step::kLookUp);
-  enter(Booting{instance, now_.steady});
+  // It ran before: also an instance of which little is known now must not take the pod back to Pending.
+  if (r_.ran) {
+    enter(Running{without_containers(instance)});
+  } else {
+    enter(Booting{instance, now_.steady});
+  }
   on_instance(instance);
   if (!is<Booting>()) return;
   // Creating again with the same tag carries an unfinished instance on: the create died half way, with a daemon or

@@ -435,6 +435,13 @@ TEST_CASE("adoption") {
     CHECK(life.record.outcome->phase == model::PodPhase::kFailed);
     CHECK(life.record.outcome->reason == "InstanceLost");
   }
+  SECTION("one that ran and of which little is known now keeps its pod Running") {
+    for (const InstanceState state : {InstanceState::kTerminating, InstanceState::kUnknown}) {
+      Life life(test::a_pod(), with_state(true, "i-1"));
+      life.join(test::an_instance(state));
+      CHECK(life.stage() == "running");
+    }
+  }
   SECTION("one of a pod that is being deleted is ended") {
     model::ObservedPod observed = with_state(true, "i-1");
     observed.deletion_timestamp = base::WallTime{};
