@@ -30,6 +30,7 @@ struct Joined {
   std::optional<model::Instance> instance;
   model::ProviderFacts provider;
   base::TimePoint intent_may_land_until;
+  std::optional<base::Money> price_cap{};
   /// Set: it cannot be said what is held (the provider is not configured any more). Neither buy nor terminate.
   std::string problem{};
 };

@@ -122,7 +122,8 @@ void PodStep::adopt(const Instance& instance) {
     return finish(instance.ref);
   }
   if (ending()) return stop(instance.ref, r_.deleting ? StopReason::kDeleted : StopReason::kTerminalPod);
-  if (r_.price_cap && instance.price_per_hour && *instance.price_per_hour > *r_.price_cap) {
+  // What runs is not ended for its price: its work would be lost.
+  if (!r_.ran && r_.price_cap && instance.price_per_hour && *instance.price_per_hour > *r_.price_cap) {
     tell(true, "TooDear",
          "the instance costs $" + instance.price_per_hour->to_dollars() + " per hour, over the cap of $" +
              r_.price_cap->to_dollars());

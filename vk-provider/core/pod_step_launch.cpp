@@ -35,6 +35,7 @@ constexpr int kCreateFailures = 3;
 void PodStep::on(const event::Joined& e) {
   if (!is<Admitted>()) return;
   r_.provider = e.provider;
+  r_.price_cap = e.price_cap;
   const bool unreadable = r_.observed.state.kind == StateAnnotation::Kind::kUnreadable;
   if (unreadable || !e.problem.empty()) {
     const std::string problem = unreadable ? r_.observed.state.problem.str() : e.problem;

@@ -736,6 +736,19 @@ TEST_CASE("an instance over the price cap is ended, and another offer chosen") {
   CHECK(life.stage() == "choosing");
 }
 
+TEST_CASE("the price cap holds for what a former daemon bought, until it has run") {
+  for (const bool ran : {false, true}) {
+    Life life(test::a_pod(), with_state(ran, "i-1"));
+    event::Joined joined;
+    joined.instance = test::an_instance(InstanceState::kRunning);
+    joined.instance->price_per_hour = base::Money::from_micros(3);
+    joined.provider = test::facts();
+    joined.price_cap = base::Money::from_micros(2);
+    life.on(joined);
+    CHECK(life.stage() == (ran ? "running" : "stopping"));
+  }
+}
+
 TEST_CASE("an old echo of the watch does not undo what we wrote") {
   Life life;
   life.to_running();
