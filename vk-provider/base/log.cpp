@@ -15,6 +15,7 @@ spdlog::level::level_enum to_spdlog(Level level) {
     case Level::kInfo: return spdlog::level::info;
     case Level::kWarn: return spdlog::level::warn;
     case Level::kError: return spdlog::level::err;
+    case Level::kNone: return spdlog::level::off;
   }
   return spdlog::level::info;
 }

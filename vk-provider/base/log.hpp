@@ -16,7 +16,7 @@
 
 namespace spillway::base::log {
 
-enum class Level { kDebug, kInfo, kWarn, kError };
+enum class Level { kDebug, kInfo, kWarn, kError, kNone };  // kNone: to configure only
 enum class Format { kText, kJson };
 
 /// Until this is called, lines go to stderr as text at level info.
@@ -48,7 +48,11 @@ inline void debug(std::string_view message, Fields fields = {}) {
 inline void info(std::string_view message, Fields fields = {}) {
   if (enabled(Level::kInfo)) write(Level::kInfo, message, fields);
 }
-inline void warn(std::string_view message, Fields fields = {}) { write(Level::kWarn, message, fields); }
-inline void error(std::string_view message, Fields fields = {}) { write(Level::kError, message, fields); }
+inline void warn(std::string_view message, Fields fields = {}) {
+  if (enabled(Level::kWarn)) write(Level::kWarn, message, fields);
+}
+inline void error(std::string_view message, Fields fields = {}) {
+  if (enabled(Level::kError)) write(Level::kError, message, fields);
+}
 
 }  // namespace spillway::base::log
