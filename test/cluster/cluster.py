@@ -48,11 +48,18 @@ class Cluster:
     """One control plane in a folder of its own. Several stand side by side.
 
     `extra_args` adds flags by program name, e.g. {"kube-apiserver": ["--audit-policy-file=..."]};
-    a later flag wins over one of ours.
+    a later flag wins over one of ours. Without `controllers` only etcd and the API server run, and
+    nobody but the test writes: no pod is scheduled and no ServiceAccount made.
     """
 
-    def __init__(self, *, extra_args: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        extra_args: Mapping[str, Sequence[str]] | None = None,
+        controllers: bool = True,
+    ) -> None:
         self._extra_args = extra_args or {}
+        self._with_controllers = controllers
         self._keeper: Keeper | None = None
         self._local = threading.local()
         self.directory = pathlib.Path()
@@ -91,6 +98,10 @@ class Cluster:
         self._make_certificates()
         self._etcd = self._start_etcd()
         self.start_apiserver(timeout=deadline - time.monotonic())
+        if self._with_controllers:
+            self._start_controllers(deadline)
+
+    def _start_controllers(self, deadline: float) -> None:
         self._scheduler = self._start_client_program("scheduler", "kube-scheduler", [])
         self._controllers = self._start_client_program(
             "controller-manager",
