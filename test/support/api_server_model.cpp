@@ -79,12 +79,18 @@ async::Task<kube::KubeResponse> ApiServerModel::send(kube::KubeRequest request, 
   co_return response;
 }
 
-async::Task<async::ByteStreamPtr> ApiServerModel::watch(kube::KubeRequest request, base::Deadline) {
+std::expected<async::ByteStreamPtr, Answer> ApiServerModel::open_watch(const kube::KubeRequest& request) {
   const auto target = api_model::parse_target(request.target);
-  if (!target) co_return base::fail(error_of(request.method, not_served()));
+  if (!target) return std::unexpected(not_served());
   count(request, *target, true);
   auto stream = watches_.open(*target, api_model::wants_metadata_only(request));
-  if (!stream) co_return base::fail(error_of(request.method, Answer::of(stream.error())));
+  if (!stream) return std::unexpected(Answer::of(stream.error()));
+  return std::move(*stream);
+}
+
+async::Task<async::ByteStreamPtr> ApiServerModel::watch(kube::KubeRequest request, base::Deadline) {
+  auto stream = open_watch(request);
+  if (!stream) co_return base::fail(error_of(request.method, std::move(stream.error())));
   co_return std::move(*stream);
 }
 

@@ -6,6 +6,7 @@
 // server, and both must say the same (test/README.md); it is checked by that server, never instead of it.
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,9 @@ class ApiServerModel final : public kube::KubeApi {
 
   /// The answer as it comes over the wire, at once: what users, controllers and a scheduler do in a test.
   api_model::Answer exchange(const kube::KubeRequest& request);
+
+  /// A watch, or the answer that refuses it.
+  std::expected<async::ByteStreamPtr, api_model::Answer> open_watch(const kube::KubeRequest& request);
 
   // What users and other controllers do most. These throw if the server would refuse: the test is wrong then.
   /// Path of the collection (/api/v1/namespaces/a/pods) and the object; returns it as stored. Makes the namespace.

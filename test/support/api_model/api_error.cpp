@@ -1,5 +1,7 @@
 #include "test/support/api_model/api_error.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
 namespace spillway::test::api_model {
@@ -76,11 +78,13 @@ ApiError refused_by_admission(const Resource& resource, const std::string& name,
 ApiError invalid(const Resource& resource, const std::string& name, const std::vector<FieldError>& errors) {
   std::string text;
   json causes = json::array();
+  std::set<std::string> told;
   for (const FieldError& error : errors) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", error.field, error.text);
+    const std::string line = fmt::format("{}: {}", error.field, error.text);
+    if (told.insert(line).second) text.append(text.empty() ? "" : ", ").append(line);
     causes.push_back({{"reason", cause_of(error.type)}, {"message", error.text}, {"field", error.field}});
   }
-  if (errors.size() > 1) text = "[" + text + "]";
+  if (told.size() > 1) text = "[" + text + "]";
   ApiError error(422, "Invalid", fmt::format("{} \"{}\" is invalid: {}", resource.qualified_kind(), name, text));
   error.details = {{"kind", resource.kind}, {"causes", std::move(causes)}};
   if (!name.empty()) error.details["name"] = name;
@@ -92,11 +96,8 @@ ApiError bad_request(std::string message) { return {400, "BadRequest", std::move
 
 ApiError expired(std::string message) { return {410, "Expired", std::move(message)}; }
 
-ApiError not_supported(const Resource& resource, std::string_view verb) {
-  ApiError error(405, "MethodNotAllowed",
-                 fmt::format("{} is not supported on resources of kind \"{}\"", verb, resource.qualified()));
-  error.details = details_of(resource, {});
-  return error;
+ApiError not_supported() {
+  return {405, "MethodNotAllowed", "the server does not allow this method on the requested resource"};
 }
 
 std::string encode(const ApiError& error) {

@@ -57,7 +57,8 @@ ApiError refused_by_admission(const Resource& resource, const std::string& name,
 ApiError invalid(const Resource& resource, const std::string& name, const std::vector<FieldError>& errors);
 ApiError bad_request(std::string message);
 ApiError expired(std::string message);
-ApiError not_supported(const Resource& resource, std::string_view verb);
+/// 405.
+ApiError not_supported();
 
 /// The Status object, as the body of an answer or the object of an ERROR event.
 std::string encode(const ApiError& error);

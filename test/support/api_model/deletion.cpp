@@ -111,9 +111,13 @@ Outcome<Deleted> remove(Store& store, const Target& target, const json& options,
   const Plan plan = make_plan(*object, metadata, asked_grace(target, options), now);
   if (plan.pending) return Deleted{object, false};
   add_propagation(metadata, options);
-  const bool held = resource.plural == "namespaces" || !metadata.value("finalizers", json::array()).empty();
+  const bool is_namespace = resource.plural == "namespaces";
+  const bool held = is_namespace || !metadata.value("finalizers", json::array()).empty();
   if (held && !plan.graceful) mark_as_deleting(metadata, now);
-  if (resource.plural == "namespaces") next.edit(Slot::kStatus)["phase"] = "Terminating";
+  if (is_namespace) {
+    metadata.erase("deletionGracePeriodSeconds");
+    next.edit(Slot::kStatus)["phase"] = "Terminating";
+  }
 
   ObjectPtr last = object;
   if ((plan.graceful || held) && !next.same_as(*object)) last = store.put(resource, key, std::move(next));

@@ -40,7 +40,8 @@ Outcome<Token> decode(std::string text) {
   const auto bytes = net::base64_decode(text);
   const json value = bytes ? json::parse(*bytes, nullptr, false) : json();
   if (!value.is_object() || value.value("v", "") != "meta.k8s.io/v1") {
-    return refuse(bad_request("continue key is not valid"));
+    return refuse(
+        bad_request("invalid continue token: continue key is not valid: illegal base64 data at input byte 0"));
   }
   return Token{value.value("rv", std::int64_t{0}), value.value("start", "")};
 }
@@ -136,10 +137,10 @@ Outcome<std::string> list(const Store& store, const Target& target, bool metadat
   if (const std::string_view wanted = target.parameter("resourceVersion"); !wanted.empty()) {
     const auto version = number(wanted);
     if (!version) {
-      return refuse(
-          bad_request(fmt::format("resourceVersion: Invalid value: \"{}\": strconv.ParseUint: parsing "
-                                  "\"{}\": invalid syntax",
-                                  wanted, wanted)));
+      return refuse(bad_request(
+          fmt::format("invalid resource version: resourceVersion: Invalid value: \"{}\": strconv.ParseUint: parsing "
+                      "\"{}\": invalid syntax",
+                      wanted, wanted)));
     }
     if (*version > store.version()) return refuse(version_unknown(*version, store.version()));
   }

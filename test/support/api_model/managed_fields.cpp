@@ -207,11 +207,18 @@ void merge_config(json& into, const json& config, const std::string& path) {
   }
 }
 
+/// As messages name the owner of a field.
+std::string owner_of(const Entry& entry) {
+  std::string out = "\"" + entry.manager + "\"";
+  if (!entry.subresource.empty()) out += " with subresource \"" + entry.subresource + "\"";
+  return entry.operation == "Update" ? out + " using " + entry.api_version : out;
+}
+
 ApiError apply_conflict(const std::vector<std::pair<std::string, std::string>>& conflicts) {
   std::string text;
   json causes = json::array();
-  for (const auto& [manager, path] : conflicts) {
-    const std::string with = fmt::format("conflict with \"{}\"", manager);
+  for (const auto& [owner, path] : conflicts) {
+    const std::string with = "conflict with " + owner;
     text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", with, for_people(path));
     causes.push_back({{"reason", "FieldManagerConflict"}, {"message", with}, {"field", for_people(path)}});
   }
@@ -238,7 +245,7 @@ Outcome<json> apply(const json& live, const json& config, const Writer& writer, 
       const auto known = now.find(path);
       const bool same = known != now.end() && known->second == value;
       if (same || !entry.paths.contains(path)) continue;
-      conflicts.emplace_back(entry.manager, path);
+      conflicts.emplace_back(owner_of(entry), path);
       entry.paths.erase(path);
     }
     owned_by_others.insert(entry.paths.begin(), entry.paths.end());

@@ -45,6 +45,13 @@ std::string deleted_status(const Object& object) {
       .dump();
 }
 
+ApiError without_manager() {
+  Resource options;
+  options.kind = "PatchOptions";
+  options.group = "meta.k8s.io";
+  return invalid(options, "", {required("fieldManager", "is required for apply patch")});
+}
+
 void set_owners(Draft& wanted, const json& live, const Writer& writer) {
   json whole = wanted.whole();
   note_update(live, whole, writer);
@@ -79,6 +86,12 @@ Answer Requests::answer(const kube::KubeRequest& request, const Target& target) 
 Outcome<Answer> Requests::read(const kube::KubeRequest& request, const Target& target) {
   const bool metadata_only = wants_metadata_only(request);
   if (target.name.empty()) {
+    if (metadata_only && request.accept.find("as=PartialObjectMetadataList") == std::string::npos) {
+      return refuse(ApiError(406, "NotAcceptable",
+                             fmt::format("you requested PartialObjectMetadata, but the requested object is a list "
+                                         "(*core.{}List)",
+                                         target.resource->kind)));
+    }
     auto body = list(store_, target, metadata_only);
     if (!body) return refuse(std::move(body.error()));
     return Answer{200, std::move(*body), {}};
@@ -90,7 +103,7 @@ Outcome<Answer> Requests::read(const kube::KubeRequest& request, const Target& t
 
 Outcome<Requests::Written> Requests::write(const kube::KubeRequest& request, const Target& target) {
   json body = request.body.empty() ? json::object() : json::parse(request.body, nullptr, false);
-  if (!body.is_object()) return refuse(bad_request("the body of the request is no JSON object"));
+  if (!body.is_object()) return refuse(bad_request("unexpected end of JSON input"));
   switch (request.method) {
     case Method::kPost:
       if (target.subresource == "binding") return bind(target, body);
@@ -103,7 +116,7 @@ Outcome<Requests::Written> Requests::write(const kube::KubeRequest& request, con
       return remove(target, body);
     default: break;
   }
-  return refuse(not_supported(*target.resource, net::to_string(request.method)));
+  return refuse(not_supported());
 }
 
 Outcome<void> Requests::check_namespace(const Target& target, const std::string& name) const {
@@ -112,9 +125,13 @@ Outcome<void> Requests::check_namespace(const Target& target, const std::string&
   const ObjectPtr ns = store_.find(namespaces, target.ns);
   if (!ns) return refuse(not_found(namespaces, target.ns));
   if (!ns->deleting()) return {};
-  return refuse(refused_by_admission(
+  ApiError error = refused_by_admission(
       *target.resource, name,
-      fmt::format("unable to create new content in namespace {} because it is being terminated", target.ns)));
+      fmt::format("unable to create new content in namespace {} because it is being terminated", target.ns));
+  error.details["causes"] = {{{"reason", "NamespaceTerminating"},
+                              {"message", fmt::format("namespace {} is being terminated", target.ns)},
+                              {"field", "metadata.namespace"}}};
+  return refuse(std::move(error));
 }
 
 Birth Requests::next_birth() { return {fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_), clock_.wall()}; }
@@ -167,7 +184,7 @@ Outcome<Requests::Written> Requests::bind(const Target& target, const json& bind
 }
 
 Outcome<Requests::Written> Requests::put(const Target& target, Draft object) {
-  if (target.name.empty()) return refuse(not_supported(*target.resource, "PUT"));
+  if (target.name.empty()) return refuse(not_supported());
   const ObjectPtr old = store_.find(*target.resource, target.key());
   if (!old) {
     if (!target.resource->create_on_update) return refuse(not_found(*target.resource, target.name));
@@ -187,6 +204,7 @@ Outcome<Requests::Written> Requests::put(const Target& target, Draft object) {
 Outcome<Requests::Written> Requests::patch(const Target& target, const kube::KubeRequest& request, json body) {
   const ObjectPtr old = store_.find(*target.resource, target.key());
   const bool by_apply = request.content_type == kApply;
+  if (by_apply && target.parameter("fieldManager").empty()) return refuse(without_manager());
   if (!old) {
     if (by_apply && target.subresource.empty()) return create_by_apply(target, body);
     return refuse(not_found(*target.resource, target.name));
@@ -204,10 +222,7 @@ Outcome<Requests::Written> Requests::patch(const Target& target, const kube::Kub
   } else if (request.content_type == kMerge) {
     json_merge(wanted, std::move(body));
   } else {
-    return refuse(ApiError(415, "UnsupportedMediaType",
-                           fmt::format("the body of the request was in an unknown format - accepted media types "
-                                       "include: {}, {}, {}",
-                                       kMerge, kStrategicMerge, kApply)));
+    return refuse(ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type"));
   }
   return update(target, old, std::move(wanted), true);
 }
@@ -238,7 +253,11 @@ Outcome<Requests::Written> Requests::update(const Target& target, const ObjectPt
     if (note_owner) set_owners(wanted, live, writer_of(target, clock_.wall()));
     if (same_but_for_managed_times(live, wanted.whole())) return Written{old};
   }
-  if (ends_by_update(*old, wanted)) return Written{store_.erase(resource, target.key())};
+  if (ends_by_update(*old, wanted)) {
+    store_.erase(resource, target.key());
+    // The answer is what was asked for, under the version that it was asked of.
+    return Written{std::make_shared<const Object>(resource, wanted.finish(old.get()), old->version())};
+  }
   // A write that changes nothing is not stored: the version stays.
   if (wanted.same_as(*old)) return Written{old};
   return Written{store_.put(resource, target.key(), std::move(wanted))};

@@ -56,6 +56,7 @@ class Requests {
   std::deque<std::pair<base::WallTime, std::string>> events_;  // when each was made, oldest first
 };
 
+/// The answer is to be PartialObjectMetadata, of one object or of a list.
 bool wants_metadata_only(const kube::KubeRequest& request);
 
 }  // namespace spillway::test::api_model

@@ -189,7 +189,8 @@ Outcome<void> prepare_update(const Target& target, const Object& old, Draft& wan
   keep_server_fields(old.metadata(), metadata);
 
   std::vector<FieldError> errors;
-  validate_metadata_update(old.metadata(), metadata, errors);
+  // Once for all resources and once more by the strategy of each: clients see both.
+  for (int i = 0; i < 2; ++i) validate_metadata_update(old.metadata(), metadata, errors);
   if (resource.plural == "nodes") validate_node_update(old.spec(), wanted.spec(), errors);
   if (is_pod && of_status) validate_pod_status(old, wanted, errors);
   if (is_pod && !of_status) {

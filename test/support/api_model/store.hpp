@@ -52,17 +52,19 @@ class Store {
   void observe(std::function<void(const Change&)> observer) { observers_.push_back(std::move(observer)); }
 
  private:
+  static constexpr std::uint64_t kFirstVersion = 100;
+
   struct Collection {
     std::map<std::string, ObjectPtr> objects;  // by key, the order of lists
     std::deque<Change> history;
-    std::uint64_t oldest = 0;
+    std::uint64_t oldest = kFirstVersion;  // what was before the server began is not known
   };
 
   Collection& collection(const Resource& resource);
   const Collection& collection(const Resource& resource) const;
   void note(Change change);
 
-  std::uint64_t version_ = 100;
+  std::uint64_t version_ = kFirstVersion;
   std::map<std::string_view, Collection> collections_;  // by plural
   std::vector<std::function<void(const Change&)>> observers_;
 };

@@ -138,7 +138,8 @@ class WatchStream final : public async::ByteStream {
     return fmt::format(
         R"({{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{}}}}}}})"
         "\n",
-        resource_.kind, resource_.api_version, watches_.store_.version(), more_metadata);
+        metadata_only_ ? "PartialObjectMetadata" : resource_.kind,
+        metadata_only_ ? "meta.k8s.io/v1" : resource_.api_version, watches_.store_.version(), more_metadata);
   }
 
   void schedule_bookmark(base::TimePoint now) {
