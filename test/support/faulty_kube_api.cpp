@@ -108,7 +108,11 @@ async::Task<kube::KubeResponse> FaultyKubeApi::send(kube::KubeRequest request, b
   using Loss = RequestFault::Loss;
   const RequestFault fault = faults_.on_request(request);
   const net::Method method = request.method;
-  if (fault.loss == Loss::kConnect || fault.loss == Loss::kRequest) {
+  if (fault.loss == Loss::kLate) {
+    late_.push_back({timers_.now() + fault.before, std::move(request)});
+    carrier_->wake();
+  }
+  if (fault.loss != Loss::kNone && fault.loss != Loss::kAnswer) {
     auto lost = co_await lose(fault, method, deadline);
     co_return base::fail(std::move(lost.error()));
   }
@@ -125,6 +129,19 @@ async::Task<kube::KubeResponse> FaultyKubeApi::send(kube::KubeRequest request, b
   if (!*co_await wait(fault.after, deadline)) co_return base::fail(unanswered(method, true));
   if (fault.refusal) co_return base::fail(refused(method, *fault.refusal));
   co_return answer;
+}
+
+async::Loop FaultyKubeApi::carry() {
+  for (;;) {
+    const auto next = std::ranges::min_element(late_, {}, &Late::due);
+    if (next == late_.end() || next->due > timers_.now()) {
+      co_await carrier_->wait_until(next == late_.end() ? base::TimePoint::max() : next->due);
+      continue;
+    }
+    Late late = std::move(*next);
+    late_.erase(next);
+    (void)co_await inner_.send(std::move(late.request), base::TimePoint::max());
+  }
 }
 
 async::Task<async::ByteStreamPtr> FaultyKubeApi::watch(kube::KubeRequest request, base::Deadline deadline) {

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/kube/kube_api.hpp"
@@ -35,6 +37,7 @@ struct RequestFault {
     kConnect,  // nothing was sent: kUnavailable, whatever the request
     kRequest,  // sent, and never seen by the server
     kAnswer,   // carried out, and the answer never seen by the client
+    kLate,     // as kRequest for the client; the server has it after `before` all the same, and carries it out then
   };
 
   base::Duration before{0};  // until the server has the request
@@ -73,14 +76,23 @@ class ApiFaults {
 class FaultyKubeApi final : public kube::KubeApi {
  public:
   FaultyKubeApi(kube::KubeApi& inner, ApiFaults& faults, async::Timers& timers)
-      : inner_(inner), faults_(faults), timers_(timers) {}
+      : inner_(inner), faults_(faults), timers_(timers), carrier_(timers.make_waiter()) {}
 
   /// A request that takes longer than its deadline ends there: kDeadline for a GET, kUnknownOutcome for a write that
   /// was or may have been carried out.
   async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override;
   async::Task<async::ByteStreamPtr> watch(kube::KubeRequest request, base::Deadline deadline) override;
 
+  /// Carries late requests to the server, until it is cancelled. Run by the owner beside the daemons: what one of them
+  /// sent arrives although it was killed meanwhile. Without it they never arrive.
+  async::Loop carry();
+
  private:
+  struct Late {
+    base::TimePoint due;
+    kube::KubeRequest request;
+  };
+
   /// Lets time pass; false if the deadline comes first.
   async::Task<bool> wait(base::Duration how_long, base::Deadline deadline);
   async::Task<void> lose(RequestFault fault, net::Method method, base::Deadline deadline);
@@ -88,6 +100,8 @@ class FaultyKubeApi final : public kube::KubeApi {
   kube::KubeApi& inner_;
   ApiFaults& faults_;
   async::Timers& timers_;
+  std::vector<Late> late_;
+  std::unique_ptr<async::Waiter> carrier_;
 };
 
 }  // namespace spillway::test

@@ -49,10 +49,10 @@ std::optional<std::string_view> merge_key_of(std::string_view list) {
 }
 
 const json& key_value(const json& item, std::string_view key) {
-  static const json kNone;
+  static const json nothing;
   if (key.empty() || !item.is_object()) return item;
   const auto it = item.find(key);
-  return it == item.end() ? kNone : *it;
+  return it == item.end() ? nothing : *it;
 }
 
 std::ptrdiff_t index_of(const json& list, const json& item, std::string_view key) {

@@ -35,15 +35,15 @@ const std::string& Part::text() const {
 }
 
 const json& Object::part(Slot slot) const {
-  static const json kNone;
+  static const json nothing;
   const auto& part = parts_[index_of(slot)];
-  return part ? part->value : kNone;
+  return part ? part->value : nothing;
 }
 
 const std::string& Object::ns() const {
-  static const std::string kNone;
+  static const std::string nothing;
   const auto it = metadata().find("namespace");
-  return it == metadata().end() ? kNone : it->get_ref<const std::string&>();
+  return it == metadata().end() ? nothing : it->get_ref<const std::string&>();
 }
 
 std::string Object::key() const { return ns().empty() ? name() : ns() + "/" + name(); }
@@ -94,10 +94,10 @@ Draft::Draft(json whole) {
 }
 
 const json& Draft::part(Slot slot) const {
-  static const json kNone;
+  static const json nothing;
   const size_t i = index_of(slot);
   if (edited_[i]) return edited_[i]->value;
-  return parts_[i] ? parts_[i]->value : kNone;
+  return parts_[i] ? parts_[i]->value : nothing;
 }
 
 json& Draft::edit(Slot slot) {

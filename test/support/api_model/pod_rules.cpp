@@ -11,10 +11,10 @@ namespace {
 using nlohmann::json;
 
 const json& member(const json& object, const char* key) {
-  static const json kNone;
-  if (!object.is_object()) return kNone;
+  static const json nothing;
+  if (!object.is_object()) return nothing;
   const auto it = object.find(key);
-  return it == object.end() ? kNone : *it;
+  return it == object.end() ? nothing : *it;
 }
 
 const json* by_name(const json& list, const json& name) {

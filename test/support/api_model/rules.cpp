@@ -18,10 +18,10 @@ constexpr const char* kBadName =
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 const json& member(const json& object, const char* key) {
-  static const json kNone;
-  if (!object.is_object()) return kNone;
+  static const json nothing;
+  if (!object.is_object()) return nothing;
   const auto it = object.find(key);
-  return it == object.end() ? kNone : *it;
+  return it == object.end() ? nothing : *it;
 }
 
 bool is_subdomain(const std::string& name) {

@@ -8,9 +8,9 @@ namespace spillway::test::api_model {
 Store::Collection& Store::collection(const Resource& resource) { return collections_[resource.plural]; }
 
 const Store::Collection& Store::collection(const Resource& resource) const {
-  static const Collection kEmpty;
+  static const Collection nothing;
   const auto it = collections_.find(resource.plural);
-  return it == collections_.end() ? kEmpty : it->second;
+  return it == collections_.end() ? nothing : it->second;
 }
 
 ObjectPtr Store::find(const Resource& resource, const std::string& key) const {

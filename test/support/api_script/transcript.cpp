@@ -128,13 +128,13 @@ void clean_metadata(json& metadata) {
 }
 
 std::string clean_message(const std::string& text) {
-  static const std::regex kStorage(
+  static const std::regex storage(
       "StorageError: [^,]*,( Code: [^,]*, Key: [^,]*, ResourceVersion: [^,]*,)?( AdditionalErrorMsg:)?");
-  static const std::regex kNumber("[0-9]+");
-  const std::string out = std::regex_replace(text.substr(0, text.find('\n')), kStorage, "StorageError:");
+  static const std::regex number("[0-9]+");
+  const std::string out = std::regex_replace(text.substr(0, text.find('\n')), storage, "StorageError:");
   const bool of_versions =
       out.find("esource version") != std::string::npos || out.find("esourceVersion in") != std::string::npos;
-  return of_versions ? std::regex_replace(out, kNumber, "#") : out;
+  return of_versions ? std::regex_replace(out, number, "#") : out;
 }
 
 void clean_status(json& status) {
@@ -146,9 +146,9 @@ void clean_status(json& status) {
 
 /// The script's own times lie in 2020.
 void replace_times(json& object) {
-  static const std::regex kTime("20(2[1-9]|[3-9][0-9])-[0-9-]*T[0-9:.]*Z");
+  static const std::regex time("20(2[1-9]|[3-9][0-9])-[0-9-]*T[0-9:.]*Z");
   for (json& value : object) {
-    if (value.is_string() && std::regex_match(value.get_ref<const std::string&>(), kTime)) value = "<time>";
+    if (value.is_string() && std::regex_match(value.get_ref<const std::string&>(), time)) value = "<time>";
   }
 }
 
@@ -172,11 +172,11 @@ bool only_tells_the_time(const json& event) {
 
 /// Every UID that the server gave, by the order in which they were first said.
 void number_uids(std::string& text) {
-  static const std::regex kUid("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
+  static const std::regex uid("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
   std::map<std::string, size_t> known;
   std::string out;
   auto from = text.cbegin();
-  for (std::sregex_iterator it(text.begin(), text.end(), kUid), end; it != end; ++it) {
+  for (std::sregex_iterator it(text.begin(), text.end(), uid), end; it != end; ++it) {
     out.append(from, text.cbegin() + it->position());
     out += fmt::format("<uid {}>", known.emplace(it->str(), known.size() + 1).first->second);
     from = text.cbegin() + it->position() + it->length();

@@ -6,6 +6,7 @@
 
 #include "test/support/api_server_model.hpp"
 #include "test/support/virtual_time.hpp"
+#include "vk-provider/async/task_group.hpp"
 
 using namespace std::chrono_literals;
 using namespace spillway;
@@ -121,6 +122,20 @@ TEST_CASE("a slow request is carried out when it arrives, and given up at the de
   CHECK_FALSE(never.post());
   CHECK_FALSE(never.written());
   CHECK(never.since_start() == 10s);
+}
+
+TEST_CASE("a late request arrives when nobody waits for it any more") {
+  World world;
+  async::TaskGroup group(world.reactor.ctx.get_executor());
+  group.spawn(world.api.carry());
+  world.faults.request.loss = RequestFault::Loss::kLate;
+  world.faults.request.before = 30s;
+  world.faults.request.silent = true;
+  CHECK(world.post().error().kind == ErrorKind::kUnknownOutcome);
+  CHECK(world.since_start() == 10s);
+  CHECK_FALSE(world.reactor.run_until([&] { return world.written(); }, 19s));
+  CHECK(world.reactor.run_until([&] { return world.written(); }, 1s));
+  world.reactor.run(group.stop());
 }
 
 TEST_CASE("a refusal has the kind, the text and the wait of the real one") {

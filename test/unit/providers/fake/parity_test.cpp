@@ -26,13 +26,13 @@ constexpr base::Duration kDeadline = 10s;
 
 /// The words of a connection are its own; the cloud's words must come through.
 std::string words_of(const base::Error& error) {
-  static const std::set<std::string> kOfTheWay = {"cut",
-                                                  "silence",
-                                                  "too late",
-                                                  "the deadline passed before the fake cloud was asked",
-                                                  "the fake cloud did not answer in time",
-                                                  "the connection to the fake cloud broke before it answered"};
-  return kOfTheWay.contains(error.message) ? "(no answer)" : error.message;
+  static const std::set<std::string> of_the_way = {"cut",
+                                                   "silence",
+                                                   "too late",
+                                                   "the deadline passed before the fake cloud was asked",
+                                                   "the fake cloud did not answer in time",
+                                                   "the connection to the fake cloud broke before it answered"};
+  return of_the_way.contains(error.message) ? "(no answer)" : error.message;
 }
 
 std::string told(const base::Error& error) {
@@ -176,12 +176,12 @@ class Script {
   }
 
   CreateRequest purchase() {
-    static const std::vector<std::pair<std::string, std::string>> kOrders = {
+    static const std::vector<std::pair<std::string, std::string>> all_orders = {
         {"boot-time", "5s"},        {"run-for", "7s"},          {"exit-code", "3"},  {"oom", "true"},
         {"fail-boot", "host died"}, {"fail-create", "quota"},   {"stop-time", "4s"}, {"preempt-after", "20s"},
         {"image-error", "denied"},  {"start-error", "no file"}, {"nonsense", "1"}};
     std::vector<std::pair<std::string, std::string>> orders;
-    for (int i = number(3); i > 0; --i) orders.push_back(kOrders[static_cast<size_t>(number(11))]);
+    for (int i = number(3); i > 0; --i) orders.push_back(all_orders[static_cast<size_t>(number(11))]);
     CreateRequest request = a_purchase(fmt::format("spw-a-{}", number(30)), orders);
     if (number(3) == 0) request.offer = "large";
     if (number(12) == 0) request.offer = "unknown";
