@@ -54,19 +54,21 @@ boost::asio::awaitable<void> ProviderController::rest() {
   asked_ = false;
 }
 
+/// One listing, which is gone before the next rest: it may hold thousands of instances. Returns what was wrong with it.
+boost::asio::awaitable<std::string> ProviderController::list() {
+  const provider::ProviderInfo& info = provider_.info();
+  const base::TimePoint began = timers_.now();
+  const auto list = co_await provider_.list_owned(tag_prefix_, began + kListDeadline);
+  if (!list) co_return list.error().message;
+  owned_.set(static_cast<double>(list->instances.size()));
+  on_listing_(info.name, *list, began);
+  co_return list->complete ? std::string() : list->incomplete_why;
+}
+
 async::Loop ProviderController::run_listings() {
   const provider::ProviderInfo& info = provider_.info();
   for (;;) {
-    const base::TimePoint began = timers_.now();
-    auto list = co_await provider_.list_owned(tag_prefix_, began + kListDeadline);
-    std::string problem;
-    if (!list) {
-      problem = list.error().message;
-    } else {
-      if (!list->complete) problem = list->incomplete_why;
-      owned_.set(static_cast<double>(list->instances.size()));
-      on_listing_(info.name, *list, began);
-    }
+    std::string problem = co_await list();
     if (problem.empty() != problem_.empty()) {
       if (problem.empty()) {
         log::info("provider answers again", {{"provider", info.name}});

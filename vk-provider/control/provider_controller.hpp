@@ -39,6 +39,7 @@ class ProviderController {
   const base::ProviderName& name() const { return provider_.info().name; }
 
  private:
+  boost::asio::awaitable<std::string> list();
   boost::asio::awaitable<void> rest();
 
   provider::ThrottledProvider& provider_;
