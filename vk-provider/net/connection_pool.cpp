@@ -23,6 +23,7 @@ ConnectionPtr ConnectionPool::take() {
 void ConnectionPool::put(ConnectionPtr connection) {
   if (!connection->is_open()) return;
   connection->set_idle_since(timers_.now());
+  connection->input().shrink_to_fit();  // 16 KiB that an idle connection has no use for
   idle_.push_back(std::move(connection));
   schedule_reaper();
 }
