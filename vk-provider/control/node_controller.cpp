@@ -40,8 +40,9 @@ kube::ReflectorConfig watch_config(const std::string& node) {
 
 }  // namespace
 
-NodeController::NodeController(NodeProfile profile, kube::KubeApi& api, kube::KubeApi& lease_api, async::Timers& timers,
-                               base::Random& random, base::Metrics& metrics, kube::EventRecorder* events)
+NodeController::NodeController(NodeSettings profile, kube::KubeApi& api, kube::KubeApi& lease_api,
+                               async::Timers& timers, base::Random& random, base::Metrics& metrics,
+                               kube::EventRecorder* events)
     : profile_(std::move(profile)),
       client_(api),
       timers_(timers),

@@ -26,7 +26,7 @@ namespace spillway::control {
 class NodeController final : private kube::ReflectorSink {
  public:
   /// `lease_api` is a KubeApi that nobody else keeps busy. `events` may be null.
-  NodeController(NodeProfile profile, kube::KubeApi& api, kube::KubeApi& lease_api, async::Timers& timers,
+  NodeController(NodeSettings profile, kube::KubeApi& api, kube::KubeApi& lease_api, async::Timers& timers,
                  base::Random& random, base::Metrics& metrics, kube::EventRecorder* events);
   ~NodeController() override;
   NodeController(const NodeController&) = delete;
@@ -78,7 +78,7 @@ class NodeController final : private kube::ReflectorSink {
   void tell_event(bool warning, const std::string& reason, const std::string& message);
   bool ours(const kube::ObservedNode& node) const;
 
-  NodeProfile profile_;
+  NodeSettings profile_;
   kube::NodeClient client_;
   async::Timers& timers_;
   base::Random& random_;

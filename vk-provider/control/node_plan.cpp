@@ -24,7 +24,7 @@ std::string release_of(const std::string& server_version) {
   return server_version.substr(0, server_version.find_first_of("-+"));
 }
 
-kube::NodeMap labels_of(const NodeProfile& profile) {
+kube::NodeMap labels_of(const NodeSettings& profile) {
   kube::NodeMap labels{{"type", "virtual-kubelet"},
                        {"kubernetes.io/role", "agent"},
                        {"kubernetes.io/os", "linux"},
@@ -98,7 +98,7 @@ bool holds_taint(const std::vector<kube::NodeTaint>& list, const kube::NodeTaint
 
 }  // namespace
 
-WantedNode make_wanted_node(const NodeProfile& profile, const ProvidersCondition& providers,
+WantedNode make_wanted_node(const NodeSettings& profile, const ProvidersCondition& providers,
                             const std::string& server_version) {
   WantedNode wanted;
   wanted.metadata.name = profile.name;

@@ -8,23 +8,20 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/kube/node_codec.hpp"
+#include "vk-provider/model/node_profile.hpp"
 
 namespace spillway::control {
 
-/// One virtual node, as the configuration wants it.
-struct NodeProfile {
-  NodeProfile() = default;
-  std::string name;
-  kube::NodeMap labels;  // on top of the standard ones; win over them
-  kube::NodeMap annotations;
-  kube::NodeMap capacity;  // resource -> quantity: cpu, memory, pods, ephemeral-storage, nvidia.com/gpu
-  bool provider_taint = true;
-  std::string internal_ip;  // empty: no address
-  int kubelet_port = 0;     // 0: no kubelet API, daemonEndpoints is left out
+/// One virtual node as the configuration wants it, and what the daemon knows beside that.
+struct NodeSettings : model::NodeProfile {
+  NodeSettings() = default;
+  explicit NodeSettings(model::NodeProfile profile) : model::NodeProfile(std::move(profile)) {}
+  int kubelet_port = 0;  // 0: no kubelet API, daemonEndpoints is left out
   std::string installation;
   std::string version;  // of Spillway
 };
@@ -49,7 +46,7 @@ struct WantedNode {
 };
 
 /// `server_version` is that of the API server (v1.36.3); kubectl and autoscalers parse what a Node reports.
-WantedNode make_wanted_node(const NodeProfile& profile, const ProvidersCondition& providers,
+WantedNode make_wanted_node(const NodeSettings& profile, const ProvidersCondition& providers,
                             const std::string& server_version);
 
 /// True if this Node belongs to the installation and may be taken over. A Node of anybody else is never written.

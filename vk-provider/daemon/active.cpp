@@ -105,8 +105,8 @@ void Active::make_controllers(const std::string& cluster_id) {
         [this](const base::ProviderName& name) { return pods_->busy(name); }));
   }
   for (const model::NodeProfile& profile : config_.nodes) {
-    nodes_.push_back(std::make_unique<control::NodeController>(node_profile(profile), *d_.api, *d_.lease_api,
-                                                               *d_.timers, *d_.random, *d_.metrics, &events_));
+    nodes_.push_back(std::make_unique<control::NodeController>(settings_of(profile), *d_.api, *d_.lease_api, *d_.timers,
+                                                               *d_.random, *d_.metrics, &events_));
     kube::ReflectorConfig pods;
     pods.name = "pods";
     pods.path = "/api/v1/pods";
@@ -124,14 +124,8 @@ control::ProviderController* Active::find_controller(const base::ProviderName& n
   return nullptr;
 }
 
-control::NodeProfile Active::node_profile(const model::NodeProfile& profile) const {
-  control::NodeProfile node;
-  node.name = profile.name;
-  node.labels = profile.labels;
-  node.annotations = profile.annotations;
-  node.capacity = profile.capacity;
-  node.provider_taint = profile.provider_taint;
-  node.internal_ip = profile.internal_ip;
+control::NodeSettings Active::settings_of(const model::NodeProfile& profile) const {
+  control::NodeSettings node(profile);
   node.installation = config_.installation.name;
   node.version = std::string(kVersion);
   return node;

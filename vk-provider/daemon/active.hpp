@@ -36,7 +36,7 @@ class Active {
   base::Result<void> make_providers();
   void make_controllers(const std::string& cluster_id);
   control::ProviderController* find_controller(const base::ProviderName& name) const;
-  control::NodeProfile node_profile(const model::NodeProfile& profile) const;
+  control::NodeSettings settings_of(const model::NodeProfile& profile) const;
   /// Tells the nodes when a provider stops or begins to answer, and ends the wait for one that never does.
   async::Loop watch_providers();
   void show_providers();

@@ -12,7 +12,7 @@ namespace base = spillway::base;
 using base::ErrorKind;
 using nlohmann::json;
 using spillway::control::NodeController;
-using spillway::control::NodeProfile;
+using spillway::control::NodeSettings;
 using spillway::test::FakeNodeApi;
 using spillway::test::VirtualReactor;
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kNode = "/api/v1/nodes/burst";
 
-NodeProfile a_profile() {
-  NodeProfile profile;
+NodeSettings a_profile() {
+  NodeSettings profile;
   profile.name = "burst";
   profile.labels = {{"nvidia.com/gpu.product", "H100"}};
   profile.capacity = {{"cpu", "8"}, {"memory", "64Gi"}, {"pods", "100"}, {"nvidia.com/gpu", "8"}};
@@ -34,7 +34,7 @@ NodeProfile a_profile() {
 
 /// One run of the daemon's part that keeps a node.
 struct Run {
-  Run(VirtualReactor& reactor, FakeNodeApi& api, FakeNodeApi& lease_api, NodeProfile profile = a_profile())
+  Run(VirtualReactor& reactor, FakeNodeApi& api, FakeNodeApi& lease_api, NodeSettings profile = a_profile())
       : r(reactor),
         controller(std::move(profile), api, lease_api, reactor.timers, random, metrics, nullptr),
         group(reactor.ctx.get_executor()) {
@@ -343,7 +343,7 @@ TEST_CASE("labels of an earlier configuration go away at the next start, those o
     f.r.run_for(1s);
   }
   f.api.edit_node("burst", [](json& n) { n["metadata"]["labels"]["team"] = "ml"; });
-  NodeProfile profile = a_profile();
+  NodeSettings profile = a_profile();
   profile.labels = {{"example.com/new", "1"}};
   Run run(f.r, f.api, f.leases, profile);
   f.r.run_for(1s);
@@ -397,7 +397,7 @@ TEST_CASE("a server that does not tell its version gets a node all the same") {
 
 TEST_CASE("two profiles in one process are two nodes with two leases") {
   Fixture f;
-  NodeProfile second = a_profile();
+  NodeSettings second = a_profile();
   second.name = "burst-2";
   Run one(f.r, f.api, f.leases);
   Run two(f.r, f.api, f.leases, second);

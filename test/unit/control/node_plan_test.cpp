@@ -15,8 +15,8 @@ const WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 11 / 29)};
 const NodeTaint kOurs("virtual-kubelet.io/provider", "spillway", "NoSchedule");
 const NodeTaint kForeign("node.kubernetes.io/not-ready", "", "NoSchedule");
 
-NodeProfile a_profile() {
-  NodeProfile profile;
+NodeSettings a_profile() {
+  NodeSettings profile;
   profile.name = "burst";
   profile.labels = {{"nvidia.com/gpu.product", "H100"}};
   profile.annotations = {{"example.com/contact", "ml"}};
@@ -28,7 +28,7 @@ NodeProfile a_profile() {
   return profile;
 }
 
-WantedNode a_wanted(const NodeProfile& profile = a_profile()) {
+WantedNode a_wanted(const NodeSettings& profile = a_profile()) {
   return make_wanted_node(profile, ProvidersCondition(), "v1.36.3");
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("the reported version begins as that of the API server, whatever its b
 }
 
 TEST_CASE("a profile's labels win over the standard ones, but never over the one that decides about adoption") {
-  NodeProfile profile = a_profile();
+  NodeSettings profile = a_profile();
   profile.labels = {{"kubernetes.io/arch", "arm64"}, {"spillway.dev/installation", "other"}};
   const WantedNode wanted = a_wanted(profile);
   CHECK(wanted.metadata.labels.at("kubernetes.io/arch") == "arm64");
@@ -110,7 +110,7 @@ TEST_CASE("a profile's labels win over the standard ones, but never over the one
 }
 
 TEST_CASE("a name that is no label value stands in no label") {
-  NodeProfile profile = a_profile();
+  NodeSettings profile = a_profile();
   profile.name = std::string(64, 'n');
   CHECK_FALSE(a_wanted(profile).metadata.labels.contains("kubernetes.io/hostname"));
   profile.name = std::string(63, 'n');
@@ -193,7 +193,7 @@ TEST_CASE("what differs decides the next write") {
 }
 
 TEST_CASE("without an address or a port of ours those of the node are left alone") {
-  NodeProfile profile = a_profile();
+  NodeSettings profile = a_profile();
   profile.internal_ip.clear();
   const WantedNode wanted = a_wanted(profile);
   ObservedNode observed = an_observed(wanted);
@@ -212,7 +212,7 @@ TEST_CASE("taints of others survive every write, with the time at which they wer
 }
 
 TEST_CASE("a profile without the taint takes its own away, and no other") {
-  NodeProfile profile = a_profile();
+  NodeSettings profile = a_profile();
   profile.provider_taint = false;
   const WantedNode wanted = a_wanted(profile);
   CHECK(wanted.taints.empty());
