@@ -34,7 +34,8 @@ class Mapping {
   }
   bool has(std::string_view key) const { return value_.is_object() && value_.contains(key); }
 
-  void text(std::string_view key, std::string& out) {
+  template <class Text>
+  void text(std::string_view key, Text& out) {
     const json* v = get(key);
     if (v == nullptr) return;
     if (!v->is_string()) return fault(key, "found " + shown(*v) + ", expected a text");

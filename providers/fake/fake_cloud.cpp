@@ -27,6 +27,12 @@ base::Error no_such_instance(const std::string& id) {
   return base::Error(ErrorKind::kNotFound, "the fake cloud has no instance " + id);
 }
 
+/// What a pod without orders orders: shared, as nearly all pods are so.
+const std::shared_ptr<const PodOrders>& no_orders() {
+  static const auto kNone = std::make_shared<const PodOrders>();
+  return kNone;
+}
+
 // Loss, delay and errors are the same for every call.
 template <class T, class Do>
 Reply<T> answer(const Verdict& verdict, Do&& work) {
@@ -69,7 +75,7 @@ FakeCloud::~FakeCloud() = default;
 
 Verdict FakeCloud::judge(const CallFacts& facts, TimePoint now) {
   advance(now);
-  ++audit_.calls.at(static_cast<size_t>(facts.call));
+  ++calls_.at(static_cast<size_t>(facts.call));
   return faults_.judge(facts, now, random_);
 }
 
@@ -83,7 +89,7 @@ Reply<std::vector<model::Offer>> FakeCloud::list_offers(TimePoint now) {
     for (const CloudOffer& sold : settings_.offers) {
       out.push_back(sold.offer);
       out.back().available =
-          (!sold.stock || in_use(sold.offer.id.str()) < *sold.stock) && !faults_.sold_out(sold.offer.id.str(), now);
+          (!sold.stock || in_use(sold.offer.id.text()) < *sold.stock) && !faults_.sold_out(sold.offer.id.str(), now);
     }
     return base::Result<std::vector<model::Offer>>(std::move(out));
   });
@@ -98,7 +104,7 @@ Reply<model::Instance> FakeCloud::create(CreateRequest request, TimePoint now) {
     for (const auto& c : request.containers) facts.images.push_back(c.image);
   }
   const Verdict verdict = judge(facts, now);
-  if (!verdict.lose_request) ++audit_.creates[request.tag];
+  if (!verdict.lose_request) ++creates_[request.tag];
   if (verdict.ghost) {
     Todo todo;
     todo.what = Todo::What::kGhost;
@@ -122,21 +128,21 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
   if (orders->fail_create)
     return base::fail(*orders->fail_create, "the pod ordered this by fake.spillway.dev/fail-create");
 
-  const auto sold = std::ranges::find(settings_.offers, request.offer, [](const auto& o) { return o.offer.id.str(); });
+  const auto sold = std::ranges::find(settings_.offers, request.offer, [](const auto& o) { return o.offer.id.text(); });
   if (sold == settings_.offers.end()) {
-    return base::fail(ErrorKind::kNoCapacity, "the fake cloud does not sell an offer " + request.offer);
+    return base::fail(ErrorKind::kNoCapacity, "the fake cloud does not sell an offer " + request.offer.str());
   }
   if (sold->stock && in_use(request.offer) >= *sold->stock) {
-    return base::fail(ErrorKind::kNoCapacity, "offer " + request.offer + " is sold out");
+    return base::fail(ErrorKind::kNoCapacity, "offer " + request.offer.str() + " is sold out");
   }
 
   Machine& m = add_machine(request.tag, &*sold, now);
-  m.orders = std::move(*orders);
-  m.image_error = verdict.image_error.empty() ? m.orders.image_error : verdict.image_error;
+  if (!request.orders.empty()) m.orders = std::make_shared<const PodOrders>(std::move(*orders));
+  m.image_error = verdict.image_error.empty() ? m.orders->image_error : verdict.image_error;
   m.public_ports = std::move(request.public_ports);
   if (verdict.percent != 100 && m.view.price_per_hour) {
     m.view.price_per_hour = base::Money::from_micros(m.view.price_per_hour->micros() * verdict.percent / 100);
-    invoice_[m.serial - 1].price_per_hour = *m.view.price_per_hour;
+    account_of(m).price_per_hour = *m.view.price_per_hour;
   }
   for (auto& c : request.containers) {
     model::InstanceContainer container;
@@ -149,7 +155,7 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
   const Serial serial = m.serial;
   Todo todo;
   todo.serial = serial;
-  schedule(now + m.orders.boot_time.value_or(settings_.boot_time), std::move(todo));
+  schedule(now + m.orders->boot_time.value_or(settings_.boot_time), std::move(todo));
   advance(now);  // without a boot time it runs by the time the answer leaves
   const auto it = machines_.find(serial);
   if (it == machines_.end()) return base::fail(ErrorKind::kInternal, "a new instance ended before it was answered");
@@ -200,13 +206,13 @@ Reply<void> FakeCloud::terminate(const std::string& id, std::chrono::seconds gra
   facts.call = Call::kTerminate;
   if (m != nullptr) facts.tag = m->view.tag.str();
   const Verdict verdict = judge(facts, now);
-  if (m != nullptr && !verdict.lose_request) ++audit_.instances[m->serial - 1].terminate_calls;
+  if (m != nullptr && !verdict.lose_request) ++account_of(*m).terminate_calls;
   return answer<void>(verdict, [&]() -> base::Result<void> {
     if (m == nullptr) return base::fail(no_such_instance(id));
     const bool runs = m->view.state == model::InstanceState::kRunning;
     TimePoint gone_at = now;
     if (runs || m->view.state == model::InstanceState::kTerminating) {
-      gone_at += std::min<base::Duration>(m->orders.stop_time, std::max(grace, std::chrono::seconds(0)));
+      gone_at += std::min<base::Duration>(m->orders->stop_time, std::max(grace, std::chrono::seconds(0)));
     }
     if (verdict.stuck) gone_at = *verdict.stuck == base::Duration{0} ? TimePoint::max() : now + *verdict.stuck;
     begin_end(*m, gone_at, "terminate", now);
@@ -253,7 +259,7 @@ std::string FakeCloud::add_foreign(std::string tag, TimePoint now) {
   advance(now);
   Machine& m = add_machine(std::move(tag), settings_.offers.empty() ? nullptr : &settings_.offers.front(), now);
   m.foreign = true;
-  audit_.instances[m.serial - 1].foreign = true;
+  account_of(m).foreign = true;
   model::InstanceContainer container;
   container.name = "foreign";
   m.view.containers.push_back(std::move(container));
@@ -264,7 +270,22 @@ std::string FakeCloud::add_foreign(std::string tag, TimePoint now) {
 
 Audit FakeCloud::audit(TimePoint now) {
   advance(now);
-  return audit_;
+  Audit out;
+  Serial serial = 0;
+  for (const Account& account : accounts_) {
+    AuditEntry& entry = out.instances.emplace_back();
+    entry.id = id_of(++serial);
+    entry.tag = account.tag;
+    entry.offer = account.offer;
+    entry.foreign = account.foreign;
+    entry.created = account.created;
+    entry.gone = account.gone;
+    entry.ended_by = account.ended_by;
+    entry.terminate_calls = account.terminate_calls;
+  }
+  for (const auto& [tag, count] : creates_) out.creates[tag.str()] = count;
+  out.calls = calls_;
+  return out;
 }
 
 size_t FakeCloud::size(TimePoint now) {
@@ -282,43 +303,40 @@ FakeCloud::Machine* FakeCloud::find(const std::string& id) {
   return it == machines_.end() ? nullptr : it->second.get();
 }
 
-FakeCloud::Machine* FakeCloud::find_by_tag(const std::string& tag) {
+FakeCloud::Machine* FakeCloud::find_by_tag(const base::SharedText& tag) {
   const auto it = by_tag_.find(tag);
   return it == by_tag_.end() ? nullptr : machines_.at(it->second).get();
 }
 
-int FakeCloud::in_use(const std::string& offer) const {
+int FakeCloud::in_use(const base::SharedText& offer) const {
   const auto it = in_use_.find(offer);
   return it == in_use_.end() ? 0 : it->second;
 }
 
-FakeCloud::Machine& FakeCloud::add_machine(std::string tag, const CloudOffer* sold, TimePoint now) {
+FakeCloud::Account& FakeCloud::account_of(const Machine& m) { return accounts_[m.serial - 1]; }
+
+FakeCloud::Machine& FakeCloud::add_machine(base::SharedText tag, const CloudOffer* sold, TimePoint now) {
   auto machine = std::make_unique<Machine>();
   Machine& m = *machine;
   m.serial = next_serial_++;
   m.created = now;
-  m.view.ref.id = base::InstanceId(id_stem_ + std::to_string(m.serial));
+  m.orders = no_orders();
+  m.view.ref.id = base::InstanceId(id_of(m.serial));
   m.view.tag = base::InstanceTag(tag);
   m.view.state = model::InstanceState::kPending;
   m.view.created_at = wall(now);
 
-  AuditEntry history;
-  history.id = m.view.ref.id.str();
-  history.tag = tag;
-  history.created = *m.view.created_at;
-  InvoiceLine line;
-  line.instance = history.id;
-  line.tag = tag;
+  Account& account = accounts_.emplace_back();
+  account.tag = tag;
+  account.created = *m.view.created_at;
   if (sold != nullptr) {
-    history.offer = line.offer = sold->offer.id.str();
-    line.price_per_hour = sold->offer.price_per_hour.value_or(base::Money());
+    account.offer = sold->offer.id.text();
+    account.price_per_hour = sold->offer.price_per_hour.value_or(base::Money());
     m.view.price_per_hour = sold->offer.price_per_hour;
     m.view.billing.grain = sold->grain;
     m.view.billing.minimum = sold->minimum;
-    ++in_use_[history.offer];
+    ++in_use_[account.offer];
   }
-  audit_.instances.push_back(std::move(history));
-  invoice_.push_back(std::move(line));
   by_tag_.emplace(std::move(tag), m.serial);
   machines_.emplace(m.serial, std::move(machine));
   start_meter(m, now);

@@ -6,6 +6,7 @@
 // lets it outlive several daemons. Restarts nothing by itself.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "providers/fake/fake_cloud_types.hpp"
 #include "providers/fake/faults.hpp"
 #include "providers/fake/orders.hpp"
+#include "vk-provider/base/text_pool.hpp"
 #include "vk-provider/provider/provider.hpp"
 
 namespace spillway::providers::fake {
@@ -54,6 +56,7 @@ class FakeCloud {
  private:
   using Serial = std::uint64_t;
   struct Machine;
+  struct Account;
   struct Todo;
 
   void advance(base::TimePoint now);
@@ -62,14 +65,14 @@ class FakeCloud {
   Verdict judge(const CallFacts& facts, base::TimePoint now);
 
   base::Result<model::Instance> buy(CreateRequest request, const Verdict& verdict, base::TimePoint now);
-  Machine& add_machine(std::string tag, const CloudOffer* sold, base::TimePoint now);
+  Machine& add_machine(base::SharedText tag, const CloudOffer* sold, base::TimePoint now);
   Machine* find(const std::string& id);
-  Machine* find_by_tag(const std::string& tag);
+  Machine* find_by_tag(const base::SharedText& tag);
 
   void boot(Machine& m, base::TimePoint at);
   void start_container(Machine& m, size_t index, base::TimePoint at);
   void end_container(Machine& m, size_t index, int exit_code, bool oom, base::TimePoint at);
-  void begin_end(Machine& m, base::TimePoint gone_at, std::string by, base::TimePoint now);
+  void begin_end(Machine& m, base::TimePoint gone_at, std::string_view by, base::TimePoint now);
   void remove(Serial serial, base::TimePoint at);
   base::Result<void> do_control(Machine& m, const std::string& container, provider::ContainerAction action,
                                 base::TimePoint now);
@@ -78,7 +81,9 @@ class FakeCloud {
   void stop_meter(Machine& m, base::TimePoint at);
   void walk_prices(base::TimePoint now);
   base::WallTime wall(base::TimePoint t) const;
-  int in_use(const std::string& offer) const;
+  int in_use(const base::SharedText& offer) const;
+  std::string id_of(Serial serial) const { return id_stem_ + std::to_string(serial); }
+  Account& account_of(const Machine& m);
 
   CloudSettings settings_;
   base::Now start_;
@@ -88,13 +93,15 @@ class FakeCloud {
   std::string id_stem_;
   Serial next_serial_ = 1;
   std::unordered_map<Serial, std::unique_ptr<Machine>> machines_;
-  std::multimap<std::string, Serial> by_tag_;
-  std::map<std::string, int> in_use_;  // by offer
+  std::multimap<base::SharedText, Serial> by_tag_;
+  std::map<base::SharedText, int> in_use_;  // by offer
   std::multimap<base::TimePoint, Todo> agenda_;
   std::vector<base::Money> list_prices_;  // where the walk began, by index of settings_.offers
   std::int64_t price_steps_done_ = 0;
-  std::deque<InvoiceLine> invoice_;  // by serial - 1, as is audit_.instances
-  Audit audit_;
+  std::deque<Account> accounts_;             // by serial - 1
+  std::map<base::SharedText, int> creates_;  // calls that reached the cloud, by tag
+  std::array<std::uint64_t, kCalls> calls_{};
+  base::TextPool texts_;
 };
 
 }  // namespace spillway::providers::fake

@@ -1,4 +1,4 @@
-// Private to the fake cloud's two source files: a machine, and what is due when.
+// Private to the fake cloud's two source files: a machine, its account, and what is due when.
 #pragma once
 
 #include "providers/fake/fake_cloud.hpp"
@@ -9,13 +9,26 @@ struct FakeCloud::Machine {
   Serial serial = 0;
   bool foreign = false;
   model::Instance view;  // what the cloud says of it, always current
-  PodOrders orders;
-  std::string image_error;
+  std::shared_ptr<const PodOrders> orders;
+  base::SharedText image_error;
   base::TimePoint created;
   std::vector<int> runs;  // by container: how often it was started
   std::vector<int> public_ports;
   std::optional<base::TimePoint> gone_at;
   std::optional<base::TimePoint> meter_since;
+};
+
+/// What is never forgotten of a machine: its part of the invoice and of the audit.
+struct FakeCloud::Account {
+  base::SharedText tag;
+  base::SharedText offer;
+  base::Money price_per_hour;
+  std::chrono::seconds billed{0};
+  base::WallTime created;
+  std::optional<base::WallTime> gone;
+  std::string_view ended_by;
+  int terminate_calls = 0;
+  bool foreign = false;
 };
 
 /// One thing that happens at its time. `run` makes the end of an earlier run of a container void.

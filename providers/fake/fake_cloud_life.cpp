@@ -69,7 +69,7 @@ void FakeCloud::perform(const Todo& todo, TimePoint at) {
     case Todo::What::kBoot: boot(m, at); break;
     case Todo::What::kContainerEnds:
       if (m.runs[todo.container] == todo.run && m.view.containers[todo.container].state == ContainerState::kRunning) {
-        end_container(m, todo.container, m.orders.exit_code_of_run(todo.run), m.orders.oom, at);
+        end_container(m, todo.container, m.orders->exit_code_of_run(todo.run), m.orders->oom, at);
       }
       break;
     case Todo::What::kPreempt: {
@@ -99,15 +99,16 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
     }
     return;
   }
-  if (!m.orders.fail_boot.empty()) {
+  if (!m.orders->fail_boot.empty()) {
     m.view.state = InstanceState::kFailed;
-    m.view.message = m.orders.fail_boot;
+    m.view.message = m.orders->fail_boot;
     return;
   }
   m.view.state = InstanceState::kRunning;
   for (size_t i = 0; i < m.view.containers.size(); ++i) {
     auto& c = m.view.containers[i];
     c.image_id = image_id_of(c.image_id);
+    texts_.share(c.image_id);
     start_container(m, i, at);
   }
   for (const int port : m.public_ports) {
@@ -117,11 +118,11 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
     published.public_port = kFirstPublicPort + static_cast<int>((m.serial * 8 + m.view.ports.size()) % 30000);
     m.view.ports.push_back(std::move(published));
   }
-  if (m.orders.preempt_after) {
+  if (m.orders->preempt_after) {
     Todo todo;
     todo.what = Todo::What::kPreempt;
     todo.serial = m.serial;
-    schedule(at + *m.orders.preempt_after, std::move(todo));
+    schedule(at + *m.orders->preempt_after, std::move(todo));
   }
 }
 
@@ -136,19 +137,19 @@ void FakeCloud::start_container(Machine& m, size_t index, TimePoint at) {
   c.started_at = wall(at);
   c.finished_at.reset();
   c.container_id = m.view.ref.id.str() + "-" + std::to_string(index) + "-" + std::to_string(run);
-  if (!m.orders.start_error.empty()) {
+  if (!m.orders->start_error.empty()) {
     end_container(m, index, kExitStartError, false, at);
     c.reason = "StartError";
-    c.message = m.orders.start_error;
+    c.message = m.orders->start_error;
     return;
   }
-  if (!m.orders.run_for) return;
+  if (!m.orders->run_for) return;
   Todo todo;
   todo.what = Todo::What::kContainerEnds;
   todo.serial = m.serial;
   todo.container = index;
   todo.run = run;
-  schedule(at + *m.orders.run_for, std::move(todo));
+  schedule(at + *m.orders->run_for, std::move(todo));
 }
 
 void FakeCloud::end_container(Machine& m, size_t index, int exit_code, bool oom, TimePoint at) {
@@ -166,7 +167,8 @@ void FakeCloud::end_container(Machine& m, size_t index, int exit_code, bool oom,
 base::Result<void> FakeCloud::do_control(Machine& m, const std::string& container, provider::ContainerAction action,
                                          TimePoint now) {
   using provider::ContainerAction;
-  const auto it = std::ranges::find(m.view.containers, container, &model::InstanceContainer::name);
+  const auto it =
+      std::ranges::find(m.view.containers, container, [](const auto& c) -> const std::string& { return c.name.str(); });
   if (it == m.view.containers.end()) {
     return base::fail(ErrorKind::kInvalid, "instance " + m.view.ref.id.str() + " has no container " + container);
   }
@@ -188,9 +190,9 @@ base::Result<void> FakeCloud::do_control(Machine& m, const std::string& containe
   return {};
 }
 
-void FakeCloud::begin_end(Machine& m, TimePoint gone_at, std::string by, TimePoint now) {
-  AuditEntry& history = audit_.instances[m.serial - 1];
-  if (history.ended_by.empty()) history.ended_by = std::move(by);
+void FakeCloud::begin_end(Machine& m, TimePoint gone_at, std::string_view by, TimePoint now) {
+  Account& account = account_of(m);
+  if (account.ended_by.empty()) account.ended_by = by;
   if (m.gone_at) gone_at = std::min(gone_at, *m.gone_at);  // asking again does not prolong it
   m.gone_at = gone_at;
   if (gone_at <= now) {
@@ -209,35 +211,38 @@ void FakeCloud::remove(Serial serial, TimePoint at) {
   const auto it = machines_.find(serial);
   Machine& m = *it->second;
   stop_meter(m, at);
-  AuditEntry& history = audit_.instances[serial - 1];
-  history.gone = wall(at);
-  if (const auto used = in_use_.find(history.offer); used != in_use_.end()) --used->second;
-  const auto [first, last] = by_tag_.equal_range(history.tag);
+  Account& account = account_of(m);
+  account.gone = wall(at);
+  if (const auto used = in_use_.find(account.offer); used != in_use_.end()) --used->second;
+  const auto [first, last] = by_tag_.equal_range(account.tag);
   by_tag_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == serial; }));
   machines_.erase(it);
 }
 
 void FakeCloud::start_meter(Machine& m, TimePoint at) {
   if (!m.meter_since) m.meter_since = at;
-  invoice_[m.serial - 1].running = true;
 }
 
 void FakeCloud::stop_meter(Machine& m, TimePoint at) {
   if (!m.meter_since) return;
-  InvoiceLine& line = invoice_[m.serial - 1];
-  line.billed += billed_time(at - *m.meter_since, m.view.billing);
-  line.amount = price_of(line.billed, line.price_per_hour);
-  line.running = false;
+  account_of(m).billed += billed_time(at - *m.meter_since, m.view.billing);
   m.meter_since.reset();
 }
 
 std::vector<InvoiceLine> FakeCloud::invoice(TimePoint now) {
   advance(now);
-  std::vector<InvoiceLine> out(invoice_.begin(), invoice_.end());
-  for (const auto& [serial, m] : machines_) {
-    if (!m->meter_since) continue;
-    InvoiceLine& line = out[serial - 1];
-    line.billed += billed_time(now - *m->meter_since, m->view.billing);
+  std::vector<InvoiceLine> out;
+  Serial serial = 0;
+  for (const Account& account : accounts_) {
+    InvoiceLine& line = out.emplace_back();
+    line.instance = id_of(++serial);
+    line.tag = account.tag;
+    line.offer = account.offer;
+    line.price_per_hour = account.price_per_hour;
+    line.billed = account.billed;
+    const auto m = machines_.find(serial);
+    line.running = m != machines_.end() && m->second->meter_since;
+    if (line.running) line.billed += billed_time(now - *m->second->meter_since, m->second->view.billing);
     line.amount = price_of(line.billed, line.price_per_hour);
   }
   return out;

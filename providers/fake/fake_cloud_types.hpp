@@ -7,11 +7,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "providers/fake/catalogue.hpp"
 #include "providers/fake/faults.hpp"
 #include "vk-provider/base/money.hpp"
+#include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/instance.hpp"
 
 namespace spillway::providers::fake {
@@ -30,11 +32,11 @@ struct CreateRequest {
   CreateRequest() = default;
   struct Container {
     Container() = default;
-    std::string name;
-    std::string image;
+    base::SharedText name;
+    base::SharedText image;
   };
-  std::string tag;
-  std::string offer;
+  base::SharedText tag;
+  base::SharedText offer;
   std::vector<Container> containers;
   std::vector<int> public_ports;
   std::map<std::string, std::string> orders;  // annotations under fake.spillway.dev/
@@ -68,8 +70,8 @@ struct KillOrder {
 struct InvoiceLine {
   InvoiceLine() = default;
   std::string instance;
-  std::string tag;
-  std::string offer;
+  base::SharedText tag;
+  base::SharedText offer;
   base::Money price_per_hour;
   std::chrono::seconds billed{0};  // rounded up as the offer's billing says
   base::Money amount;
@@ -80,13 +82,13 @@ struct InvoiceLine {
 struct AuditEntry {
   AuditEntry() = default;
   std::string id;
-  std::string tag;
-  std::string offer;
+  base::SharedText tag;
+  base::SharedText offer;
   bool foreign = false;
   base::WallTime created;
   std::optional<base::WallTime> gone;
-  std::string ended_by;     // terminate, remove or preempt; empty while it lives
-  int terminate_calls = 0;  // that reached the cloud
+  std::string_view ended_by;  // terminate, remove or preempt; empty while it lives
+  int terminate_calls = 0;    // that reached the cloud
 };
 
 struct Audit {

@@ -11,8 +11,8 @@ using model::Capability;
 
 CreateRequest to_request(const model::Placement& placement, const model::ResolvedPod& pod) {
   CreateRequest request;
-  request.tag = placement.tag.str();
-  request.offer = placement.offer.str();
+  request.tag = placement.tag.text();
+  request.offer = placement.offer.text();
   request.public_ports = pod.public_ports;
   request.containers.reserve(pod.containers.size());
   for (const model::ResolvedContainer& c : pod.containers) {

@@ -22,7 +22,7 @@ inline model::PodSpec a_pod(const std::string& name = "web-0") {
   model::ContainerSpec container;
   container.name = "main";
   container.image = "registry.example/app:1";
-  pod.containers.push_back(container);
+  pod.containers.edit().push_back(container);
   return pod;
 }
 

@@ -341,7 +341,7 @@ model::ResolvedPod make_conformance_pod(std::string image, std::map<std::string,
   model::ContainerSpec container_spec;
   container_spec.name = "main";
   container_spec.image = image;
-  spec->containers.push_back(std::move(container_spec));
+  spec->containers.edit().push_back(std::move(container_spec));
   model::ResolvedPod pod;
   pod.spec = std::move(spec);
   model::ResolvedContainer container;

@@ -1,6 +1,6 @@
 // Strings that must not be confused with one another.
 //
-// Values, any thread. An Id is only a name with a type; it does not check what it holds.
+// Values, any thread. An Id is only a name with a type; it does not check what it holds. Copies share their text.
 #pragma once
 
 #include <compare>
@@ -8,21 +8,26 @@
 #include <string>
 #include <utility>
 
+#include "vk-provider/base/shared_text.hpp"
+
 namespace spillway::base {
 
 template <class Tag>
 class Id {
  public:
   Id() = default;
+  explicit Id(SharedText value) : value_(std::move(value)) {}
   explicit Id(std::string value) : value_(std::move(value)) {}
+  explicit Id(const char* value) : value_(value) {}
 
-  const std::string& str() const { return value_; }
+  const std::string& str() const { return value_.str(); }
+  const SharedText& text() const { return value_; }
   bool empty() const { return value_.empty(); }
 
   auto operator<=>(const Id&) const = default;
 
  private:
-  std::string value_;
+  SharedText value_;
 };
 
 /// metadata.uid of a pod: its identity. A name that is created again is another pod.

@@ -13,14 +13,14 @@ namespace log = base::log;
 namespace {
 
 // Wide enough to keep an API server busy, narrow enough to leave it to others, too.
-constexpr size_t kWritesAtOnce = 24;
+constexpr size_t kWritesAtOnce = 16;
 constexpr size_t kReadsAtOnce = 16;
 
 kube::EventTarget target_of(const model::PodKey& key) {
   kube::EventTarget target;
   target.ns = key.ns;
   target.name = key.name;
-  target.uid = key.uid.str();
+  target.uid = key.uid.text();
   return target;
 }
 
@@ -117,13 +117,14 @@ bool PodController::is_echo(std::string_view json) {
   }
   if (!model::is_older_version(peek.resource_version, known)) return false;
   entry->in_list = true;
-  if (peek.resource_version != entry->own_version_before) entry->foreign_change = true;
+  if (std::hash<std::string_view>{}(peek.resource_version) != entry->own_version_before) entry->foreign_change = true;
   return true;
 }
 
 void PodController::pod_seen(NodeSink& sink, std::string_view json) {
   if (is_echo(json)) return;
-  auto decoded = kube::decode_pod(json, [this](const base::PodUid& uid) { return store_.find(uid) != nullptr; });
+  auto decoded =
+      kube::decode_pod(json, [this](const base::PodUid& uid) { return store_.find(uid) != nullptr; }, &specs_);
   if (!decoded) {
     log::error("pod cannot be read", {{"node", sink.profile().name}, {"error", decoded.error()}});
     return;

@@ -131,10 +131,11 @@ class PodController {
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
   void note_published(PodEntry& entry, bool running, bool ready);
-  static void note_own_version(PodEntry& entry, const std::string& version);
+  static void note_own_version(PodEntry& entry, std::string_view version);
 
   PodDeps d_;
   PodStore store_;
+  model::SpecPool specs_;
   core::OwnerBrake brake_;
   core::WorkQueue<base::PodUid> wakes_;
   std::unique_ptr<async::Waiter> waker_;

@@ -137,8 +137,8 @@ async::Loop PodController::write_status(base::PodUid uid) {
   waker_->wake();
 }
 
-void PodController::note_own_version(PodEntry& entry, const std::string& version) {
-  entry.own_version_before = std::exchange(entry.own_version, version);
+void PodController::note_own_version(PodEntry& entry, std::string_view version) {
+  entry.own_version_before = std::exchange(entry.own_version, std::hash<std::string_view>{}(version));
 }
 
 void PodController::note_published(PodEntry& entry, bool running, bool ready) {

@@ -104,7 +104,7 @@ std::vector<ContainerRecord> make_container_records(const model::PodSpec& spec, 
     if (it == observed.containers.end()) continue;
     record.restarts = it->restart_count;
     record.crashes_in_a_row = it->restart_count > 0 ? 1 : 0;
-    record.last_state = it->last_state;
+    if (it->last_state.kind != ContainerStatusState::Kind::kNone) record.last_state = it->last_state;
   }
   return records;
 }

@@ -25,7 +25,7 @@ using model::Waiting;
 void keep_fingerprint(model::ObservedPod& observed) {
   if (!observed.status.containers.empty()) {
     observed.status.containers_fingerprint = model::fingerprint(observed.status.containers);
-    observed.status.containers = {};
+    std::exchange(observed.status.containers, {});  // to clear it would keep its memory
   }
   if (!observed.state.record) return;
   observed.state_fingerprint = model::fingerprint(*observed.state.record);

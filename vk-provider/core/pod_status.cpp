@@ -87,7 +87,7 @@ std::vector<ContainerStatus> container_statuses(const PodRecord& record, base::N
     status.started = status.ready;
     if (container == nullptr) continue;
     status.restart_count = container->restarts;
-    status.last_state = container->last_state;
+    if (container->last_state) status.last_state = *container->last_state;
     status.last_state.container_id = with_scheme(record, status.last_state.container_id);
     status.state.container_id = with_scheme(record, status.state.container_id);
     status.image_id = container->claim.image_id;
@@ -153,7 +153,7 @@ void set_conditions(PodStatus& status, const PodRecord& record, base::Now now) {
   }
 }
 
-PodStatus make_status(const PodRecord& record, const std::string& host_ip, base::Now now) {
+PodStatus make_status(const PodRecord& record, const base::SharedText& host_ip, base::Now now) {
   PodStatus status;
   status.host_ip = host_ip;
   status.start_time = record.observed.status.start_time
@@ -199,12 +199,12 @@ bool has_something_to_say(const PodRecord& record) {
 
 }  // namespace
 
-std::optional<PodStatus> wanted_status(const PodRecord& record, const std::string& host_ip, base::Now now) {
+std::optional<PodStatus> wanted_status(const PodRecord& record, const base::SharedText& host_ip, base::Now now) {
   if (!has_something_to_say(record)) return std::nullopt;
   return make_status(record, host_ip, now);
 }
 
-PodStatus starting_status(const PodRecord& record, const std::string& host_ip, base::Now now) {
+PodStatus starting_status(const PodRecord& record, const base::SharedText& host_ip, base::Now now) {
   return make_status(record, host_ip, now);
 }
 

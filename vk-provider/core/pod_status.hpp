@@ -11,11 +11,11 @@ namespace spillway::core {
 
 /// The status that the API object should have. Empty if there is nothing to say: too early, on its way out, or already
 /// terminal (a terminal phase is never left).
-std::optional<model::PodStatus> wanted_status(const model::PodRecord& record, const std::string& host_ip,
+std::optional<model::PodStatus> wanted_status(const model::PodRecord& record, const base::SharedText& host_ip,
                                               base::Now now);
 
 /// The status that goes with an intent: what wanted_status says once it is written.
-model::PodStatus starting_status(const model::PodRecord& record, const std::string& host_ip, base::Now now);
+model::PodStatus starting_status(const model::PodRecord& record, const base::SharedText& host_ip, base::Now now);
 
 /// What should stand in state.spillway.dev/placement; empty before the first placement.
 std::optional<model::StateRecord> wanted_state(const model::PodRecord& record);

@@ -28,7 +28,7 @@ constexpr int kMissingListings = 2;
 
 /// Their claims stand in the record's containers; a second copy would only take room.
 Instance without_containers(Instance instance) {
-  instance.containers = {};
+  std::exchange(instance.containers, {});  // to clear it would keep its memory
   instance.tag = {};
   return instance;
 }

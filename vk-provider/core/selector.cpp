@@ -26,7 +26,7 @@ std::string why_not(const model::Offer& offer, const Requirements& needs, const 
   if (provider == providers.end() || !provider->capabilities.covers(needs.capabilities)) {
     return "of a provider that cannot honour the pod";
   }
-  if (!allows(filter.regions, offer.region)) return "in another region";
+  if (!allows(filter.regions, offer.region.str())) return "in another region";
   if (!allows(filter.capacity_types, offer.capacity_type)) return fmt::format("{}", to_string(offer.capacity_type));
   if (offer.gpu_count < needs.gpu_count) return "too few GPUs";
   if (needs.gpu_count == 0 && offer.gpu_count > 0) return "with GPUs that the pod does not ask for";

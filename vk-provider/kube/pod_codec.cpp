@@ -134,7 +134,8 @@ PodPeek peek_pod(std::string_view json) {
   return peek;
 }
 
-base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<bool(const base::PodUid&)>& known) {
+base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<bool(const base::PodUid&)>& known,
+                                    model::SpecPool* pool) {
   DecodedPod out;
   Metadata metadata;
   std::string_view spec;
@@ -166,6 +167,7 @@ base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<b
   decode_owner(metadata.owners, decoded->owner);
   decode_user_annotations(metadata.annotations, *decoded);
   if (!decode_pod_spec(spec, *decoded)) return broken("spec", out.key);
+  if (pool != nullptr) pool->share(*decoded);
   out.spec = decoded;
   return out;
 }

@@ -11,6 +11,7 @@
 #include "vk-provider/base/error.hpp"
 #include "vk-provider/model/pod_spec.hpp"
 #include "vk-provider/model/pod_status.hpp"
+#include "vk-provider/model/spec_pool.hpp"
 
 namespace spillway::kube {
 
@@ -22,7 +23,9 @@ struct DecodedPod {
 };
 
 /// Decodes one Pod object. `known(uid)` true leaves `spec` out (it cannot change, and most events are status changes).
-base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<bool(const base::PodUid&)>& known);
+/// With a pool, what many pods have in common is shared among their specs.
+base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<bool(const base::PodUid&)>& known,
+                                    model::SpecPool* pool = nullptr);
 
 /// Identity and version of a Pod object: cheap, to see whether it has to be decoded at all. Views into the text.
 struct PodPeek {

@@ -227,7 +227,7 @@ bool decode_container(std::string_view json, PodSpec& spec, size_t index) {
                     : policy == "\"Never\""        ? model::PullPolicy::kNever
                     : policy == "\"IfNotPresent\"" ? model::PullPolicy::kIfNotPresent
                                                    : default_pull_policy(out.image);
-  spec.containers.push_back(std::move(out));
+  spec.containers.edit().push_back(std::move(out));
   return ok && !members.failed();
 }
 

@@ -10,7 +10,7 @@
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/money.hpp"
-#include "vk-provider/base/rare_text.hpp"
+#include "vk-provider/base/shared_text.hpp"
 
 namespace spillway::model {
 
@@ -36,18 +36,18 @@ enum class ContainerState : std::uint8_t { kWaiting, kRunning, kExited };
 
 struct InstanceContainer {
   InstanceContainer() = default;
-  std::string name;
+  base::SharedText name;
   ContainerState state = ContainerState::kWaiting;
   /// While waiting: a kubelet's word for it (ContainerCreating, ErrImagePull, RunContainerError ...) and the text.
-  base::RareText reason;
-  base::RareText message;
+  base::SharedText reason;
+  base::SharedText message;
   std::optional<int> exit_code;  // of the last run; empty if the provider cannot tell
   bool oom_killed = false;
   int restarts = 0;  // that the provider did by itself; ours are counted in core
   std::optional<base::WallTime> started_at;
   std::optional<base::WallTime> finished_at;
-  std::string image_id;
-  std::string container_id;  // the provider's id, for containerStatuses[].containerID
+  base::SharedText image_id;
+  base::SharedText container_id;  // the provider's id, for containerStatuses[].containerID
 
   bool operator==(const InstanceContainer&) const = default;
 };
@@ -76,11 +76,11 @@ struct Instance {
   InstanceRef ref;
   base::InstanceTag tag;  // empty or foreign: not ours, never touched
   InstanceState state = InstanceState::kUnknown;
-  base::RareText message;    // why it failed or what it waits for; for people
+  base::SharedText message;  // why it failed or what it waits for; for people
   bool image_error = false;  // with kFailed: the image cannot be pulled
   bool preempted = false;    // with kFailed, kTerminating or kExited: the provider took a spot instance back
   std::vector<InstanceContainer> containers;
-  base::RareText address;  // set only if the provider declares its addresses routable
+  base::SharedText address;  // set only if the provider declares its addresses routable
   std::vector<InstancePort> ports;
   std::optional<base::Money> price_per_hour;  // read back from what was created
   Billing billing;

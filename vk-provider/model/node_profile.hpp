@@ -38,7 +38,7 @@ struct NodeProfile {
   /// Resource name -> quantity, as written: cpu, memory, pods, ephemeral-storage always, GPUs if configured.
   std::map<std::string, std::string> capacity;
   bool provider_taint = true;
-  std::string internal_ip;
+  base::SharedText internal_ip;
   std::optional<base::Money> max_price_per_hour;  // of one instance; empty: no cap
   OfferFilter offers;
   std::vector<int> public_ports;  // container ports that are published without an annotation of the pod

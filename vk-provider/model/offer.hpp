@@ -8,6 +8,7 @@
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/money.hpp"
+#include "vk-provider/base/shared_text.hpp"
 
 namespace spillway::model {
 
@@ -21,7 +22,7 @@ struct Offer {
   Offer() = default;
   base::ProviderName provider;
   base::OfferId id;
-  std::string region;           // the provider's word; empty if it has none
+  base::SharedText region;      // the provider's word; empty if it has none
   std::string gpu_model;        // canonical name of model/gpu_catalog; empty without GPUs
   int gpu_count = 0;            // GPUs of the whole instance
   std::int64_t gpu_memory = 0;  // bytes of one GPU; 0 = unknown

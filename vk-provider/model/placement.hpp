@@ -3,6 +3,7 @@
 
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/money.hpp"
+#include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/offer.hpp"
 
 namespace spillway::model {
@@ -12,7 +13,7 @@ struct Placement {
   base::PodUid pod;
   base::ProviderName provider;
   base::OfferId offer;
-  std::string region;
+  base::SharedText region;
   int gpu_count = 0;
   CapacityType capacity_type = CapacityType::kOnDemand;
   base::Money price_per_hour;  // as offered

@@ -128,8 +128,8 @@ struct ContainerRecord {
   int crashes_in_a_row = 0;                   // exponent of the back-off; 0 after ten quiet minutes
   std::optional<base::TimePoint> restart_at;  // in CrashLoopBackOff until then
   bool restart_under_way = false;
-  std::optional<base::WallTime> handled_exit;  // finished_at of the exit that was already answered
-  ContainerStatusState last_state;             // status.containerStatuses[].lastState
+  std::optional<base::WallTime> handled_exit;    // finished_at of the exit that was already answered
+  base::Boxed<ContainerStatusState> last_state;  // status.containerStatuses[].lastState
 };
 
 /// What of a provider's abilities matters after a placement.

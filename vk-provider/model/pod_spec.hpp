@@ -17,6 +17,8 @@
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/secret.hpp"
+#include "vk-provider/base/shared_list.hpp"
+#include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/capability.hpp"
 
 namespace spillway::model {
@@ -24,19 +26,19 @@ namespace spillway::model {
 /// namespace, name: for messages and requests. The identity is the UID.
 struct PodKey {
   PodKey() = default;
-  std::string ns;
-  std::string name;
+  base::SharedText ns;
+  base::SharedText name;
   base::PodUid uid;
 
-  std::string to_string() const { return ns + "/" + name; }
+  std::string to_string() const { return ns.str() + "/" + name.str(); }
 };
 
 /// metadata.ownerReferences[controller=true]; empty for a bare pod.
 struct OwnerRef {
   OwnerRef() = default;
-  std::string kind;
-  std::string name;
-  std::string uid;
+  base::SharedText kind;
+  base::SharedText name;
+  base::SharedText uid;
 };
 
 /// A key of a ConfigMap or Secret, or (with an empty key) all of it with a prefix.
@@ -48,6 +50,7 @@ struct ConfigRef {
   std::string name;
   std::string key;
   std::string prefix;
+  bool operator==(const ConfigRef&) const = default;
 };
 
 struct EnvVar {
@@ -55,6 +58,7 @@ struct EnvVar {
   std::string name;
   std::string value;              // literal, before expansion of $(VAR)
   std::optional<ConfigRef> from;  // then value is unused
+  bool operator==(const EnvVar&) const = default;
 };
 
 enum class Protocol : std::uint8_t { kTcp, kUdp, kSctp };
@@ -64,6 +68,7 @@ struct ContainerPort {
   std::string name;
   int port = 0;
   Protocol protocol = Protocol::kTcp;
+  bool operator==(const ContainerPort&) const = default;
 };
 
 enum class PullPolicy : std::uint8_t { kAlways, kIfNotPresent, kNever };
@@ -76,20 +81,22 @@ struct Resources {
   std::int64_t memory_request = 0;
   std::int64_t memory_limit = 0;
   std::int64_t ephemeral_storage = 0;  // the larger of request and limit, bytes
+  bool operator==(const Resources&) const = default;
 };
 
 struct ContainerSpec {
   ContainerSpec() = default;
-  std::string name;
-  std::string image;
+  base::SharedText name;
+  base::SharedText image;
   std::vector<std::string> command;  // empty: the image's entrypoint
   std::vector<std::string> args;
-  std::string working_dir;
+  base::SharedText working_dir;
   std::vector<ConfigRef> env_from;
   std::vector<EnvVar> env;
   std::vector<ContainerPort> ports;
   Resources resources;
   PullPolicy pull_policy = PullPolicy::kIfNotPresent;
+  bool operator==(const ContainerSpec&) const = default;
 };
 
 enum class RestartPolicy : std::uint8_t { kAlways, kOnFailure, kNever };
@@ -98,7 +105,7 @@ enum class RestartPolicy : std::uint8_t { kAlways, kOnFailure, kNever };
 struct GpuNeed {
   GpuNeed() = default;
   int count = 0;
-  std::string resource;  // nvidia.com/gpu or amd.com/gpu; empty if count is 0
+  base::SharedText resource;  // nvidia.com/gpu or amd.com/gpu; empty if count is 0
 };
 
 /// A field that the pod sets and that somebody must be able to honour.
@@ -113,10 +120,10 @@ struct PodSpec {
   PodSpec() = default;
   PodKey key;
   OwnerRef owner;
-  std::string node_name;
-  std::string service_account;
+  base::SharedText node_name;
+  base::SharedText service_account;
   base::WallTime created_at;
-  std::vector<ContainerSpec> containers;
+  base::SharedList<ContainerSpec> containers;
   RestartPolicy restart_policy = RestartPolicy::kAlways;
   std::chrono::seconds grace{30};
   GpuNeed gpu;
@@ -127,7 +134,7 @@ struct PodSpec {
   std::map<std::string, std::string> annotations;
 
   /// The UID of who would replace this pod; a bare pod is its own owner.
-  const std::string& owner_key() const { return owner.uid.empty() ? key.uid.str() : owner.uid; }
+  const std::string& owner_key() const { return owner.uid.empty() ? key.uid.str() : owner.uid.str(); }
 };
 
 using PodSpecPtr = std::shared_ptr<const PodSpec>;
@@ -135,8 +142,8 @@ using PodSpecPtr = std::shared_ptr<const PodSpec>;
 /// One container as it is to be started: environment resolved, $(VAR) expanded. May hold secrets in env.
 struct ResolvedContainer {
   ResolvedContainer() = default;
-  std::string name;
-  std::string image;
+  base::SharedText name;
+  base::SharedText image;
   std::vector<std::string> command;
   std::vector<std::string> args;
   std::string working_dir;

@@ -15,7 +15,7 @@
 #include "vk-provider/base/boxed.hpp"
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
-#include "vk-provider/base/rare_text.hpp"
+#include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/placement.hpp"
 #include "vk-provider/model/pod_spec.hpp"
 
@@ -30,20 +30,20 @@ struct ContainerStatusState {
   enum class Kind : std::uint8_t { kNone, kWaiting, kRunning, kTerminated };
   Kind kind = Kind::kNone;
   std::int32_t exit_code = 0;                 // terminated
-  base::RareText reason;                      // waiting, terminated
-  base::RareText message;                     // waiting, terminated
+  base::SharedText reason;                    // waiting, terminated
+  base::SharedText message;                   // waiting, terminated
   std::optional<base::WallTime> started_at;   // running, terminated
   std::optional<base::WallTime> finished_at;  // terminated
-  base::RareText container_id;                // terminated
+  base::SharedText container_id;              // terminated
   bool operator==(const ContainerStatusState&) const = default;
 };
 
 struct ContainerStatus {
   ContainerStatus() = default;
-  std::string name;
-  std::string image;
-  std::string image_id;
-  std::string container_id;  // with its scheme: docker://<id>
+  base::SharedText name;
+  base::SharedText image;
+  base::SharedText image_id;
+  base::SharedText container_id;  // with its scheme: docker://<id>
   bool ready = false;
   bool started = false;
   std::int32_t restart_count = 0;
@@ -68,8 +68,8 @@ struct PodCondition {
   PodCondition() = default;
   enum class Status : std::uint8_t { kAbsent, kTrue, kFalse, kUnknown };
   Status status = Status::kAbsent;
-  base::RareText reason;
-  base::RareText message;
+  base::SharedText reason;
+  base::SharedText message;
   std::optional<base::WallTime> last_transition;
   bool operator==(const PodCondition&) const = default;
 };
@@ -77,10 +77,10 @@ struct PodCondition {
 struct PodStatus {
   PodStatus() = default;
   PodPhase phase = PodPhase::kUnset;
-  base::RareText reason;
-  base::RareText message;
-  std::string host_ip;
-  base::RareText pod_ip;
+  base::SharedText reason;
+  base::SharedText message;
+  base::SharedText host_ip;
+  base::SharedText pod_ip;
   std::optional<base::WallTime> start_time;
   std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
   std::vector<ContainerStatus> containers;  // sorted by name
@@ -120,7 +120,7 @@ struct StateAnnotation {
   };
   Kind kind = Kind::kAbsent;
   base::Boxed<StateRecord> record;  // for kRecord; core drops it once a pod is under way and keeps its fingerprint
-  base::RareText problem;           // for kUnreadable
+  base::SharedText problem;         // for kUnreadable
   bool operator==(const StateAnnotation&) const = default;
 };
 
@@ -136,7 +136,7 @@ struct ObservedPod {
   std::chrono::seconds deletion_grace{0};
   StateAnnotation state;
   std::uint64_t state_fingerprint = 0;  // of what stands on the pod, once state.record was dropped
-  base::RareText addresses;             // state.spillway.dev/addresses as it stands
+  base::SharedText addresses;           // state.spillway.dev/addresses as it stands
   bool withheld_note = false;           // state.spillway.dev/withheld stands on the pod
   bool readiness_gates_true = true;     // every condition of spec.readinessGates is True
   PodStatus status;

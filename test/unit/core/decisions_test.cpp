@@ -296,7 +296,7 @@ TEST_CASE("a refusal names every field by path, and what each provider lacks") {
 
 TEST_CASE("a feature that one provider lacks sends the pod to one that has it") {
   model::PodSpec pod = test::a_pod();
-  pod.containers[0].working_dir = "/srv";
+  pod.containers.edit()[0].working_dir = "/srv";
   auto providers = one_provider();
   CHECK(refusal(pod, compute_requirements(pod, {}), providers));
   ProviderAbility able = providers[0];
@@ -313,7 +313,7 @@ TEST_CASE("public ports come from the annotation by number or name, and from the
   http.port = 8080;
   model::ContainerPort debug;
   debug.port = 9000;
-  pod.containers[0].ports = {http, debug};
+  pod.containers.edit()[0].ports = {http, debug};
   pod.annotations["spillway.dev/public-ports"] = "http, 7000";
   CHECK(compute_requirements(pod, {9000, 9001}).public_ports == std::vector{7000, 8080, 9000});
   pod.annotations["spillway.dev/public-ports"] = "https,70000";
@@ -371,7 +371,7 @@ ConfigSource source(model::ConfigRef::Kind kind, const char* name) {
 TEST_CASE("envFrom comes first, env wins, later values see earlier ones") {
   using Kind = model::ConfigRef::Kind;
   model::PodSpec pod = test::a_pod();
-  auto& container = pod.containers[0];
+  auto& container = pod.containers.edit()[0];
   model::ConfigRef all = ref(Kind::kConfigMap, "settings", "");
   all.prefix = "P_";
   container.env_from = {all};
@@ -399,7 +399,7 @@ TEST_CASE("a mandatory object or key that is missing is named; an optional one i
   model::EnvVar v;
   v.name = "X";
   v.from = ref(Kind::kSecret, "keys", "x");
-  pod.containers[0].env = {v};
+  pod.containers.edit()[0].env = {v};
   ConfigData data;
   data[source(Kind::kSecret, "keys")] = std::nullopt;
   auto resolved = resolve_containers(pod, data);
@@ -408,7 +408,7 @@ TEST_CASE("a mandatory object or key that is missing is named; an optional one i
   CHECK(resolved.error().message == "secret \"keys\" not found in namespace team-a");
   data[source(Kind::kSecret, "keys")] = {{{"y", "1"}}};
   CHECK(resolve_containers(pod, data).error().message == "couldn't find key x in Secret team-a/keys");
-  pod.containers[0].env[0].from->optional = true;
+  pod.containers.edit()[0].env[0].from->optional = true;
   resolved = resolve_containers(pod, data);
   REQUIRE(resolved);
   CHECK((*resolved)[0].env.empty());

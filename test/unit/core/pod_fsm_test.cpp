@@ -112,6 +112,19 @@ TEST_CASE("a pod is bought only after the intent stands on it") {
   CHECK(life.told() == "Started");
 }
 
+TEST_CASE("a pod that runs keeps its containers once: there are ten thousand such records") {
+  Life life;
+  life.to_running();
+  event::StatusWritten written;
+  written.resource_version = "999";
+  written.status.containers.resize(1);
+  life.on(written);
+  CHECK(life.record.containers.size() == 1);
+  CHECK(std::get<model::Running>(life.record.stage).instance.containers.capacity() == 0);
+  CHECK(life.record.observed.status.containers_fingerprint == model::fingerprint(written.status.containers));
+  CHECK(life.record.observed.status.containers.capacity() == 0);
+}
+
 TEST_CASE("nothing is bought when the intent meets a newer pod") {
   Life life;
   life.join();

@@ -117,8 +117,9 @@ TEST_CASE("in its restart back-off a container is waiting, and its last state is
   container.restart_at = kNow.steady + 10s;
   container.crashes_in_a_row = 2;
   container.restarts = 4;
-  container.last_state.kind = Kind::kTerminated;
-  container.last_state.exit_code = 3;
+  container.last_state = model::ContainerStatusState();
+  container.last_state->kind = Kind::kTerminated;
+  container.last_state->exit_code = 3;
   const auto status = wanted_status(record, "192.0.2.1", kNow);
   CHECK(status->phase == model::PodPhase::kRunning);
   CHECK(status->containers[0].state.reason == "CrashLoopBackOff");
