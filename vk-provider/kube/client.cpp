@@ -195,6 +195,7 @@ async::Task<std::string> Client::patch_pod_status(PodStatusPatch patch, base::De
   KubeRequest request =
       write_request(net::Method::kPatch, *path + "/status", encode_status_patch(patch), kStrategicMerge);
   request.accept = kMetadataOnly;
+  ++status_writes_;
   auto answer = co_await api_.send(std::move(request), deadline);
   if (!answer) co_return base::fail(with_uid_conflict(std::move(answer.error())));
   co_return resource_version_of(answer->body);

@@ -3,6 +3,7 @@
 // Owned by the daemon, uses a KubeApi that outlives it; reactor thread only. Repeats nothing and keeps nothing.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ class Client {
   explicit Client(KubeApi& api) : api_(api) {}
 
   KubeApi& api() { return api_; }
+  /// How many writes of a pod's status have begun: what may wait, gives way while it rises.
+  std::uint64_t status_writes() const { return status_writes_; }
 
   /// metadata.uid of the namespace kube-system.
   async::Task<std::string> get_cluster_uid(base::Deadline deadline);
@@ -82,6 +85,7 @@ class Client {
 
  private:
   KubeApi& api_;
+  std::uint64_t status_writes_ = 0;
 };
 
 }  // namespace spillway::kube

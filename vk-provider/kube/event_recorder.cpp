@@ -23,6 +23,8 @@ constexpr base::Duration kSendDeadline = std::chrono::seconds(10);
 // About five minutes in all: longer than an API server takes to come back, shorter than anybody's patience.
 constexpr base::BackoffPolicy kRetry{std::chrono::seconds(1), std::chrono::seconds(30)};
 constexpr int kTries = 14;
+constexpr base::Duration kGiveWayFor = std::chrono::seconds(5);
+constexpr base::Duration kQuiet = std::chrono::milliseconds(100);
 constexpr size_t kMaxQueue = 10'000;
 constexpr size_t kMaxRemembered = 4'096;
 // Per object, as client-go's spam filter: a burst of 25, then one per 5 minutes.
@@ -53,12 +55,20 @@ bool is_hopeless(ErrorKind kind) {
          kind == ErrorKind::kUnsupported;
 }
 
-/// An event as it is remembered for de-duplication: ten thousand pods have one each. All else of it comes again with
-/// the next call, so it is kept only while it is to be sent.
+/// What is told of an event; it comes again with the next call, so it is kept only while it is to be sent.
+struct Told {
+  EventTarget target;
+  bool warning = false;
+  std::string reason;
+  std::string message;
+  base::WallTime at;
+};
+
+/// An event as it is remembered for de-duplication: ten thousand pods have one each.
 struct Remembered {
-  std::unique_ptr<Event> event;  // to be sent
-  std::string name;
+  std::unique_ptr<Told> to_send;
   base::WallTime first_seen;
+  std::uint64_t sequence = 0;  // with first_seen and the object's name it makes the event's name
   int count = 0;
   size_t object = 0;  // key of its bucket
   base::TimePoint last;
@@ -86,7 +96,8 @@ struct EventRecorder::State {
         dropped(m.counter("spillway_events_total", kHelp, {{"outcome", "dropped"}})) {}
 
   void record(bool warning, const EventTarget& target, std::string reason, std::string message);
-  Event make_event(bool warning, const EventTarget& target, std::string reason, std::string message);
+  Event make_event(const Remembered& entry) const;
+  boost::asio::awaitable<void> give_way(Key key);
   void forget_old(base::TimePoint now);
   boost::asio::awaitable<void> deliver(Key key);
 
@@ -104,6 +115,7 @@ struct EventRecorder::State {
   std::deque<Key> queue;
   bool delivering = false;
   std::uint64_t sequence = 0;
+  std::uint64_t quiet_at = 0;  // status writes of the client when they paused last
 };
 
 EventRecorder::EventRecorder(Client& client, async::Timers& timers, base::Metrics& metrics, std::string host)
@@ -121,23 +133,26 @@ void EventRecorder::warning(const EventTarget& target, std::string reason, std::
 
 size_t EventRecorder::pending() const { return state_->queue.size() + (state_->delivering ? 1 : 0); }
 
-Event EventRecorder::State::make_event(bool warning, const EventTarget& target, std::string reason,
-                                       std::string message) {
-  const base::WallTime now = timers.wall();
+Event EventRecorder::State::make_event(const Remembered& entry) const {
+  const Told& told = *entry.to_send;
+  const EventTarget& target = told.target;
   Event event;
-  event.ns = target.ns.empty() ? "default" : target.ns;
-  std::string prefix = target.name.substr(0, kMaxNamePrefix);
+  event.ns = target.ns.empty() ? "default" : target.ns.str();
+  std::string prefix = target.name.str().substr(0, kMaxNamePrefix);
   while (prefix.ends_with('.') || prefix.ends_with('-')) prefix.pop_back();
-  event.name = prefix + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count())) + hex(sequence++);
+  event.name =
+      prefix + "." + hex(static_cast<std::uint64_t>(entry.first_seen.time_since_epoch().count())) + hex(entry.sequence);
   event.involved_kind = target.kind;
   event.involved_namespace = target.ns;
   event.involved_name = target.name;
   event.involved_uid = target.uid;
   event.involved_version = "v1";
-  event.warning = warning;
-  event.reason = std::move(reason);
-  event.message = std::move(message);
-  event.first_seen = event.last_seen = now;
+  event.warning = told.warning;
+  event.reason = told.reason;
+  event.message = told.message;
+  event.first_seen = entry.first_seen;
+  event.last_seen = told.at;
+  event.count = entry.count;
   event.host = host;
   return event;
 }
@@ -146,15 +161,15 @@ void EventRecorder::State::record(bool warning, const EventTarget& target, std::
   const base::TimePoint now = timers.now();
   forget_old(now);
   message = shortened(std::move(message));
-  const Key key = std::hash<std::string>{}(target.uid + '\n' + reason + '\n' + message);
-  const size_t object = std::hash<std::string>{}(target.uid);
+  const Key key = std::hash<std::string>{}(target.uid.str() + '\n' + reason + '\n' + message);
+  const size_t object = std::hash<std::string>{}(target.uid.str());
+  const base::WallTime wall = timers.wall();
+  auto told = std::make_unique<Told>(target, warning, std::move(reason), std::move(message), wall);
   const auto known = remembered.find(key);
   if (known != remembered.end() && now - known->second.last < kSameEventFor) {
     Remembered& entry = known->second;
-    entry.event = std::make_unique<Event>(make_event(warning, target, std::move(reason), std::move(message)));
-    entry.event->name = entry.name;
-    entry.event->first_seen = entry.first_seen;
-    entry.event->count = ++entry.count;
+    entry.to_send = std::move(told);
+    ++entry.count;
     entry.last = now;
     if (!std::exchange(entry.queued, true)) queue.push_back(key);
     return waiter->wake();
@@ -167,9 +182,9 @@ void EventRecorder::State::record(bool warning, const EventTarget& target, std::
     order.push_back(key);
   }
   Remembered& entry = remembered[key];
-  entry.event = std::make_unique<Event>(make_event(warning, target, std::move(reason), std::move(message)));
-  entry.name = entry.event->name;
-  entry.first_seen = entry.event->first_seen;
+  entry.to_send = std::move(told);
+  entry.first_seen = wall;
+  entry.sequence = sequence++;
   entry.count = 1;
   entry.object = object;
   entry.last = now;
@@ -211,12 +226,24 @@ async::Loop EventRecorder::run() {
   }
 }
 
+/// Every request for an event is one that a pod's status waits for, so events go when statuses pause.
+boost::asio::awaitable<void> EventRecorder::State::give_way(Key key) {
+  const auto it = remembered.find(key);
+  if (it == remembered.end()) co_return;
+  const base::TimePoint latest = it->second.last + kGiveWayFor;
+  while (quiet_at != client.status_writes() && timers.now() < latest) {
+    quiet_at = client.status_writes();
+    co_await timers.sleep_until(std::min(timers.now() + kQuiet, latest));
+  }
+}
+
 boost::asio::awaitable<void> EventRecorder::State::deliver(Key key) {
+  co_await give_way(key);
   for (int attempt = 1;; ++attempt) {
     // Always what is known now: it may have happened again meanwhile. It cannot be forgotten while it is queued.
     auto it = remembered.find(key);
-    if (it == remembered.end() || !it->second.event) co_return;
-    const Event event = *it->second.event;
+    if (it == remembered.end() || !it->second.to_send) co_return;
+    const Event event = make_event(it->second);
     const bool exists = it->second.sent;
     const base::Deadline deadline = timers.now() + kSendDeadline;
     auto done = exists ? co_await client.patch_event(event, deadline) : co_await client.create_event(event, deadline);
@@ -231,7 +258,7 @@ boost::asio::awaitable<void> EventRecorder::State::deliver(Key key) {
       if (it->second.queued) {
         queue.push_back(key);
       } else {
-        it->second.event.reset();
+        it->second.to_send.reset();
       }
       co_return;
     }
@@ -240,7 +267,7 @@ boost::asio::awaitable<void> EventRecorder::State::deliver(Key key) {
     } else if (is_hopeless(done.error().kind) || attempt >= kTries) {
       dropped.add();
       it->second.queued = false;
-      it->second.event.reset();
+      it->second.to_send.reset();
       base::log::debug("event not written",
                        {{"reason", event.reason}, {"object", event.involved_name}, {"error", done.error()}});
       co_return;

@@ -1,4 +1,5 @@
-// Kubernetes Events with de-duplication, at the lowest priority of all writes.
+// Kubernetes Events with de-duplication, at the lowest priority of all writes: while the statuses of pods are being
+// written, events wait, at most five seconds.
 //
 // The same (object, reason, message) within ten minutes raises the count of one Event; one object gets at most 25 at a
 // burst and then one per 5 minutes, as client-go does. The queue is bounded: what does not fit is dropped and counted.
@@ -7,19 +8,21 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/metrics.hpp"
+#include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/kube/client.hpp"
 
 namespace spillway::kube {
 
 struct EventTarget {
   EventTarget() = default;
-  std::string kind = "Pod";
-  std::string ns;  // empty for a Node; its events go to the namespace `default`
-  std::string name;
-  std::string uid;
+  std::string_view kind = "Pod";  // of static storage
+  base::SharedText ns;            // empty for a Node; its events go to the namespace `default`
+  base::SharedText name;
+  base::SharedText uid;
 };
 
 class EventRecorder {

@@ -124,6 +124,7 @@ TEST_CASE("a pod that comes before the first prices is bought for once they are 
   REQUIRE(world.until("Running", 30s));
   CHECK(world.bought() == 1);
   // It was no lack of capacity: nobody was told so.
+  world.reactor.run_for(1s);
   CHECK(world.api.requests().at("POST events") == 1);
 }
 
@@ -137,6 +138,7 @@ TEST_CASE("a pod's life through two daemons, in virtual time and under 100 ms") 
   REQUIRE(world.until("Running", 1min));
   CHECK(world.alive() == 1);
   CHECK(world.api.requests().at("PATCH pods/status") == 2);
+  world.reactor.run_for(1s);
   CHECK(world.api.requests().at("POST events") == 1);
 
   world.crash();

@@ -1,5 +1,7 @@
 #include "vk-provider/kube/event_recorder.hpp"
 
+#include <tuple>
+
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
@@ -188,6 +190,37 @@ TEST_CASE("the server's wish to be left alone is obeyed") {
   CHECK(w.api.requests.size() == 1);
   w.reactor.run_for(seconds(2));
   CHECK(w.api.requests.size() == 2);
+}
+
+TEST_CASE("an event gives way while statuses are being written, for five seconds at most") {
+  World w;
+  const auto write_status = [&] {
+    PodStatusPatch patch;
+    patch.key.ns = "team-a";
+    patch.key.name = "trainer";
+    std::ignore = w.reactor.run(w.client.patch_pod_status(std::move(patch), base::Deadline::max()));
+  };
+  write_status();
+  w.recorder.normal(a_pod(), "A", "1");
+  for (int i = 0; i < 49; ++i) {
+    write_status();
+    w.reactor.run_for(std::chrono::milliseconds(99));
+  }
+  CHECK(w.recorder.pending() == 1);
+  write_status();
+  w.reactor.run_for(std::chrono::milliseconds(250));
+  CHECK(w.recorder.pending() == 0);
+
+  // When they pause, all that waits goes.
+  w.recorder.normal(a_pod(), "B", "1");
+  w.recorder.normal(a_pod(), "C", "1");
+  w.reactor.settle();
+  CHECK(w.recorder.pending() == 0);
+  write_status();
+  w.recorder.normal(a_pod(), "D", "1");
+  w.recorder.normal(a_pod(), "E", "1");
+  w.reactor.run_for(std::chrono::milliseconds(250));
+  CHECK(w.recorder.pending() == 0);
 }
 
 TEST_CASE("names and messages of any length fit") {
