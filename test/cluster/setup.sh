@@ -14,7 +14,7 @@ packages=(
   ccache clang-19 clang-format-19 clang-tidy-19 clang-tools-19 cmake libclang-rt-19-dev lld-19
   ninja-build pkg-config
   catch2 libboost1.81-dev libboost-url1.81-dev libcli11-dev libfmt-dev libgrpc++-dev libgrpc-dev
-  libprotobuf-dev libspdlog-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev
+  libjemalloc-dev libprotobuf-dev libspdlog-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev
   protobuf-compiler protobuf-compiler-grpc zlib1g-dev
   busybox-static ca-certificates curl docker.io iproute2 iptables jq make python3 python3-venv
   util-linux
