@@ -108,6 +108,9 @@ Outcome<Requests::Written> Requests::write(const kube::KubeRequest& request, con
     case Method::kPost:
       if (target.subresource == "binding") return bind(target, body);
       if (!target.name.empty()) break;
+      if (!body.value(json::json_pointer("/metadata/resourceVersion"), "").empty()) {
+        return refuse(ApiError(500, "", "resourceVersion should not be set on objects to be created"));
+      }
       return create(target, Draft(std::move(body)));
     case Method::kPut: return put(target, Draft(std::move(body)));
     case Method::kPatch: return patch(target, request, std::move(body));

@@ -141,7 +141,8 @@ Outcome<void> prepare_create(const Target& target, Draft& object, const Birth& b
   json& metadata = object.edit(Slot::kMetadata);
   if (!metadata.is_object()) metadata = json::object();
   if (auto placed = place(target, metadata); !placed) return placed;
-  for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields"}) {
+  for (const char* field :
+       {"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "resourceVersion"}) {
     metadata.erase(field);
   }
   if (metadata.value("name", "").empty() && metadata.contains("generateName")) {
