@@ -106,6 +106,10 @@ Reply<model::Instance> FakeCloud::create(CreateRequest request, TimePoint now) {
   const Verdict verdict = judge(facts, now);
   if (!verdict.lose_request) ++creates_[request.tag];
   if (verdict.ghost) {
+    if (settings_.unique_tags && find_by_tag(request.tag) != nullptr) {
+      return base::Result<model::Instance>(
+          base::fail(ErrorKind::kUnknownOutcome, "the fake cloud answered 500 to a create"));
+    }
     Todo todo;
     todo.what = Todo::What::kGhost;
     todo.ghost = std::make_shared<CreateRequest>(std::move(request));
@@ -121,7 +125,9 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
   if (request.tag.empty() || request.containers.empty()) {
     return base::fail(ErrorKind::kInvalid, "a create needs a tag and at least one container");
   }
-  if (const Machine* existing = find_by_tag(request.tag)) return existing->view;
+  if (const Machine* existing = find_by_tag(request.tag); existing != nullptr && settings_.unique_tags) {
+    return existing->view;
+  }
 
   auto orders = parse_orders(request.orders);
   if (!orders) return base::fail(orders.error());
@@ -152,6 +158,7 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
     m.view.containers.push_back(std::move(container));
   }
   m.runs.assign(m.view.containers.size(), 0);
+  tell(settings_, m.view, m.foreign, Sight::What::kAppeared, now);
   const Serial serial = m.serial;
   Todo todo;
   todo.serial = serial;
@@ -264,6 +271,7 @@ std::string FakeCloud::add_foreign(std::string tag, TimePoint now) {
   container.name = "foreign";
   m.view.containers.push_back(std::move(container));
   m.runs.assign(1, 0);
+  tell(settings_, m.view, m.foreign, Sight::What::kAppeared, now);
   boot(m, now);
   return m.view.ref.id.str();
 }

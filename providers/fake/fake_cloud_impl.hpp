@@ -41,4 +41,8 @@ struct FakeCloud::Todo {
   std::shared_ptr<CreateRequest> ghost;
 };
 
+/// Tells the observer, if there is one.
+void tell(const CloudSettings& settings, const model::Instance& instance, bool foreign, Sight::What what,
+          base::TimePoint at);
+
 }  // namespace spillway::providers::fake

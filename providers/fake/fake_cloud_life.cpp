@@ -86,6 +86,17 @@ void FakeCloud::perform(const Todo& todo, TimePoint at) {
   }
 }
 
+void tell(const CloudSettings& settings, const model::Instance& instance, bool foreign, Sight::What what,
+          TimePoint at) {
+  if (!settings.observer) return;
+  Sight sight;
+  sight.what = what;
+  sight.instance = &instance;
+  sight.foreign = foreign;
+  sight.at = at;
+  settings.observer(sight);
+}
+
 void FakeCloud::boot(Machine& m, TimePoint at) {
   if (m.view.state != InstanceState::kPending) return;
   if (!m.image_error.empty()) {
@@ -97,12 +108,12 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
       c.message = m.image_error;
       c.image_id.clear();
     }
-    return;
+    return tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
   }
   if (!m.orders->fail_boot.empty()) {
     m.view.state = InstanceState::kFailed;
     m.view.message = m.orders->fail_boot;
-    return;
+    return tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
   }
   m.view.state = InstanceState::kRunning;
   for (size_t i = 0; i < m.view.containers.size(); ++i) {
@@ -137,6 +148,7 @@ void FakeCloud::start_container(Machine& m, size_t index, TimePoint at) {
   c.started_at = wall(at);
   c.finished_at.reset();
   c.container_id = m.view.ref.id.str() + "-" + std::to_string(index) + "-" + std::to_string(run);
+  tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
   if (!m.orders->start_error.empty()) {
     end_container(m, index, kExitStartError, false, at);
     c.reason = "StartError";
@@ -159,9 +171,11 @@ void FakeCloud::end_container(Machine& m, size_t index, int exit_code, bool oom,
   c.oom_killed = oom;
   c.finished_at = wall(at);
   c.reason = oom ? "OOMKilled" : (exit_code == 0 ? "Completed" : "Error");
-  if (m.view.state != InstanceState::kRunning || !is_over(m.view)) return;
-  m.view.state = InstanceState::kExited;
-  stop_meter(m, at);
+  if (m.view.state == InstanceState::kRunning && is_over(m.view)) {
+    m.view.state = InstanceState::kExited;
+    stop_meter(m, at);
+  }
+  tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
 }
 
 base::Result<void> FakeCloud::do_control(Machine& m, const std::string& container, provider::ContainerAction action,
@@ -200,6 +214,7 @@ void FakeCloud::begin_end(Machine& m, TimePoint gone_at, std::string_view by, Ti
     return;
   }
   m.view.state = InstanceState::kTerminating;
+  tell(settings_, m.view, m.foreign, Sight::What::kChanged, now);
   if (gone_at == TimePoint::max()) return;
   Todo todo;
   todo.what = Todo::What::kGone;
@@ -216,6 +231,7 @@ void FakeCloud::remove(Serial serial, TimePoint at) {
   if (const auto used = in_use_.find(account.offer); used != in_use_.end()) --used->second;
   const auto [first, last] = by_tag_.equal_range(account.tag);
   by_tag_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == serial; }));
+  tell(settings_, m.view, m.foreign, Sight::What::kGone, at);
   machines_.erase(it);
 }
 

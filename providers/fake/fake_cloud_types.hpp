@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,15 @@
 
 namespace spillway::providers::fake {
 
+/// What a test is told of an instance: that it came, changed, or went. `at` is the time at which it happened.
+struct Sight {
+  enum class What : std::uint8_t { kAppeared, kChanged, kGone };
+  What what = What::kChanged;
+  const model::Instance* instance = nullptr;  // as it is now, or was last; valid during the call
+  bool foreign = false;
+  base::TimePoint at;
+};
+
 struct CloudSettings {
   CloudSettings() = default;
   std::uint64_t seed = 1;
@@ -25,6 +35,11 @@ struct CloudSettings {
   std::vector<CloudOffer> offers = default_catalogue();
   base::Duration price_step{0};  // 0: prices stand still
   int price_permille = 0;        // a step changes a price by at most so much
+  /// False: as with most real clouds, a tag that was used before buys a second instance. A provider over such a cloud
+  /// has to look for the tag first.
+  bool unique_tags = true;
+  /// Called for every instance that comes, changes or goes, in the order in which it happens. Must not call back.
+  std::function<void(const Sight&)> observer;
 };
 
 /// A purchase. Carries names and orders only: the toy starts nothing, so it is not told of commands or environments.

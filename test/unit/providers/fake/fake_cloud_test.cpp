@@ -1,5 +1,7 @@
 #include "providers/fake/fake_cloud.hpp"
 
+#include <array>
+
 #include <catch2/catch.hpp>
 
 #include "test/unit/providers/fake/cloud_builder.hpp"
@@ -272,4 +274,33 @@ TEST_CASE("fake cloud: ids of one cloud never name an instance of another") {
   const auto id = one.create(a_purchase("spw-a-1"), at(0s)).result.value().ref.id.str();
   CHECK(two.create(a_purchase("spw-a-1"), at(0s)).result.value().ref.id.str() != id);
   CHECK(two.get(id, at(1s)).result.error().kind == ErrorKind::kNotFound);
+}
+
+TEST_CASE("fake cloud: one that does not look at tags sells the same tag twice") {
+  CloudSettings settings = a_cloud();
+  settings.unique_tags = false;
+  FakeCloud cloud(settings, cloud_start());
+  const auto first = cloud.create(a_purchase("spw-a-1"), at(0s)).result.value();
+  const auto second = cloud.create(a_purchase("spw-a-1"), at(1s)).result.value();
+  CHECK(first.ref.id != second.ref.id);
+  CHECK(cloud.size(at(2s)) == 2);
+}
+
+TEST_CASE("fake cloud: who observes it is told of every change, at its own time") {
+  CloudSettings settings = a_cloud();
+  settings.boot_time = 10s;
+  std::vector<std::string> seen;
+  settings.observer = [&](const Sight& sight) {
+    const auto after = std::chrono::duration_cast<std::chrono::seconds>(sight.at - at(0s)).count();
+    constexpr std::array kWords{"appeared", "changed", "gone"};
+    seen.push_back(std::to_string(after) + " " + kWords.at(static_cast<size_t>(sight.what)) + " " +
+                   std::string(to_string(sight.instance->state)) + (sight.foreign ? " foreign" : ""));
+  };
+  FakeCloud cloud(settings, cloud_start());
+  const auto id = cloud.create(a_purchase("spw-a-1", {{"run-for", "20s"}}), at(0s)).result.value().ref.id.str();
+  cloud.add_foreign("", at(40s));
+  REQUIRE(cloud.terminate(id, 0s, at(50s)).result);
+  CHECK(seen == std::vector<std::string>{"0 appeared pending", "10 changed running", "30 changed exited",
+                                         "40 appeared pending foreign", "40 changed running foreign",
+                                         "50 gone exited"});
 }
