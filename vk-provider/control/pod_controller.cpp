@@ -332,7 +332,11 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
     return;
   }
   if (std::holds_alternative<a::WriteIntent>(action)) {
-    entry.write_under_way = true;
+    // Of two writes under way the older one could land last.
+    if (std::exchange(entry.write_under_way, true)) {
+      entry.intent_waits = true;
+      return;
+    }
     return writes_.push(Job{uid, std::move(action)});
   }
   if (std::holds_alternative<a::DeletePod>(action)) return writes_.push(Job{uid, std::move(action)});

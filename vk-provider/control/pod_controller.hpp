@@ -130,6 +130,7 @@ class PodController {
   async::Loop write_intent(base::PodUid uid);
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
+  void write_ended(const base::PodUid& uid, PodEntry& entry);
   void note_published(PodEntry& entry, bool running, bool ready);
   static void note_own_version(PodEntry& entry, std::string_view version);
 

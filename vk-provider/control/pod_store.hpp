@@ -21,8 +21,9 @@ struct PodEntry {
   bool in_list = false;        // seen in the list that is being read
   bool status_seen_ready = false;
 
-  // The one write of this pod that may be under way.
+  // The one write of this pod that may be under way, and an intent that waits for its end.
   bool write_under_way = false;
+  bool intent_waits = false;
   int write_failures = 0;
   base::TimePoint write_again_at{};
 

@@ -55,7 +55,6 @@ async::Loop PodController::write(Job job) {
 async::Loop PodController::write_intent(base::PodUid uid) {
   PodEntry* entry = store_.find(uid);
   if (entry == nullptr) co_return;
-  entry->write_under_way = true;
   const model::PodRecord& r = entry->record;
   kube::PodStatusPatch patch;
   patch.key = r.key();
@@ -71,7 +70,7 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
-  entry->write_under_way = false;
+  write_ended(uid, *entry);
   metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
   if (!version) {
     log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", version.error()}});
@@ -88,10 +87,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   if (entry == nullptr) co_return;
   const model::PodRecord& r = entry->record;
   const auto wanted = core::wanted_status(r, entry->profile->internal_ip, d_.timers->both());
-  if (!wanted) {
-    entry->write_under_way = false;
-    co_return;
-  }
+  if (!wanted) co_return write_ended(uid, *entry);
   kube::PodStatusPatch patch;
   patch.key = r.key();
   patch.status = *wanted;
@@ -112,7 +108,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
-  entry->write_under_way = false;
+  write_ended(uid, *entry);
   metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
   if (version) {
     entry->write_failures = 0;
@@ -135,6 +131,11 @@ async::Loop PodController::write_status(base::PodUid uid) {
   entry->write_again_at = d_.timers->now() + delay;
   wakes_.add(uid, entry->write_again_at);
   waker_->wake();
+}
+
+void PodController::write_ended(const base::PodUid& uid, PodEntry& entry) {
+  entry.write_under_way = std::exchange(entry.intent_waits, false);
+  if (entry.write_under_way) writes_.push(Job{uid, core::action::WriteIntent{}});
 }
 
 void PodController::note_own_version(PodEntry& entry, std::string_view version) {

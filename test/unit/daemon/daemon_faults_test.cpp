@@ -1,0 +1,81 @@
+// What a daemon does about writes that fail, are slow, or are cut off by its death.
+#include <chrono>
+#include <map>
+
+#include <catch2/catch.hpp>
+
+#include "test/support/faulty_kube_api.hpp"
+#include "test/unit/daemon/daemon_world.hpp"
+
+using namespace std::chrono_literals;
+using namespace spillway;
+using test::World;
+namespace fake = providers::fake;
+
+namespace {
+
+bool is_status_patch(const kube::KubeRequest& request) {
+  return request.method == net::Method::kPatch && request.target.ends_with("/pods/web/status");
+}
+
+class Faults final : public test::ApiFaults {
+ public:
+  test::RequestFault on_request(const kube::KubeRequest& request) override {
+    return is_status_patch(request) ? on_status : test::RequestFault();
+  }
+  test::RequestFault on_status;
+};
+
+/// Looks at the status patches that pass.
+class Watcher final : public kube::KubeApi {
+ public:
+  explicit Watcher(kube::KubeApi& inner) : inner_(inner) {}
+
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    if (!is_status_patch(request)) co_return co_await inner_.send(std::move(request), deadline);
+    bodies.push_back(request.body);
+    most_at_once = std::max(most_at_once, ++under_way);
+    auto answer = co_await inner_.send(std::move(request), deadline);
+    --under_way;
+    co_return answer;
+  }
+  async::Task<async::ByteStreamPtr> watch(kube::KubeRequest request, base::Deadline deadline) override {
+    return inner_.watch(std::move(request), deadline);
+  }
+
+  int under_way = 0;
+  int most_at_once = 0;
+  std::vector<std::string> bodies;
+
+ private:
+  kube::KubeApi& inner_;
+};
+
+void order(nlohmann::json& pod, const char* key, const char* value) {
+  pod["metadata"]["annotations"][std::string("fake.spillway.dev/") + key] = value;
+}
+
+/// A world with a way to its API server on which things go wrong.
+struct FaultyWorld : World {
+  FaultyWorld() { way = &watcher; }
+  ~FaultyWorld() { crash(); }
+  Faults faults;
+  test::FaultyKubeApi faulty{api, faults, reactor.timers};
+  Watcher watcher{faulty};
+};
+
+}  // namespace
+
+TEST_CASE("of one pod one write is under way at a time, and an intent waits its turn") {
+  FaultyWorld world;
+  // Longer than the pause after which a sold out pod is tried again.
+  world.faults.on_status.before = 20s;
+  world.start();
+  world.create_pod([](nlohmann::json& pod) { order(pod, "fail-create", "no_capacity"); });
+  const auto intents = [&] {
+    return std::ranges::count_if(world.watcher.bodies,
+                                 [](const std::string& body) { return body.find("resourceVersion") != body.npos; });
+  };
+  REQUIRE(world.reactor.run_until([&] { return intents() >= 5; }, 30min));
+  CHECK(world.watcher.most_at_once == 1);
+}
