@@ -29,7 +29,11 @@ bool must_go_on(const PodEntry& entry) { return entry.record.deleting && entry.r
 void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
   if (entry.write_under_way) return;
   const base::Now now = d_.timers->both();
-  if (now.steady < entry.write_again_at) return;
+  if (now.steady < entry.write_again_at) {
+    // Asked for again each time: a wake that comes earlier takes the place of this one.
+    wakes_.add(uid, entry.write_again_at);
+    return waker_->wake();
+  }
   const model::PodRecord& r = entry.record;
   const auto wanted = core::wanted_status(r, entry.profile->internal_ip, now);
   if (!wanted) return;

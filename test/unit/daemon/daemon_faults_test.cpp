@@ -66,6 +66,23 @@ struct FaultyWorld : World {
 
 }  // namespace
 
+TEST_CASE("a status that was rejected for a while is written in the end, although the pod has moved on") {
+  FaultyWorld world;
+  world.start();
+  world.reactor.run_for(5s);
+  world.create_pod([](nlohmann::json& pod) {
+    pod["spec"]["restartPolicy"] = "Never";
+    order(pod, "boot-time", "3s");
+    order(pod, "run-for", "2s");
+  });
+  REQUIRE(world.reactor.run_until([&] { return world.alive() == 1; }, 5s));
+  world.faults.on_status.refusal = test::RequestFault::Refusal(422, "Invalid");
+  world.reactor.run_for(30s);
+  REQUIRE(world.phase() == "Pending");
+  world.faults.on_status.refusal.reset();
+  CHECK(world.until("Succeeded", 3min));
+}
+
 TEST_CASE("of one pod one write is under way at a time, and an intent waits its turn") {
   FaultyWorld world;
   // Longer than the pause after which a sold out pod is tried again.
