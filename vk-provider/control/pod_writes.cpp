@@ -60,6 +60,11 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   PodEntry* entry = store_.find(uid);
   if (entry == nullptr) co_return;
   const model::PodRecord& r = entry->record;
+  if (r.deleting || r.outcome) {
+    // It was deleted, or ended by somebody, while the intent waited for its turn.
+    write_ended(uid, *entry);
+    co_return post(uid, core::event::IntentFailed{base::Error(base::ErrorKind::kCancelled, "the pod ends")});
+  }
   kube::PodStatusPatch patch;
   patch.key = r.key();
   patch.resource_version = r.observed.resource_version;

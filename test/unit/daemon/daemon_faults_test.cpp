@@ -95,4 +95,10 @@ TEST_CASE("of one pod one write is under way at a time, and an intent waits its 
   };
   REQUIRE(world.reactor.run_until([&] { return intents() >= 5; }, 30min));
   CHECK(world.watcher.most_at_once == 1);
+
+  world.api.delete_pod("team-a", "web", 30);
+  const auto before = intents();
+  REQUIRE(world.until("gone", 5min));
+  // What waited for its turn meanwhile was not written any more.
+  CHECK(intents() == before);
 }
