@@ -157,6 +157,7 @@ void PodController::join(PodEntry& entry) {
   const model::PodRecord& record = entry.record;
   const base::PodUid uid = record.key().uid;
   core::event::Joined joined;
+  joined.price_cap = entry.profile->max_price_per_hour;
   if (record.observed.state.kind == model::StateAnnotation::Kind::kRecord) {
     const base::ProviderName& name = record.observed.state.record->placement.provider;
     const provider::ThrottledProvider* provider = d_.providers->find(name);

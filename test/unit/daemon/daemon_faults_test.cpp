@@ -102,3 +102,29 @@ TEST_CASE("of one pod one write is under way at a time, and an intent waits its 
   // What waited for its turn meanwhile was not written any more.
   CHECK(intents() == before);
 }
+
+TEST_CASE("the price cap holds also for what a former daemon bought") {
+  World world;
+  world.price_cap = base::Money::from_dollars("1");
+  fake::FaultRule overcharge;
+  overcharge.effect = fake::Effect::kOvercharge;
+  overcharge.percent = 1000;
+  overcharge.times = 1;
+  REQUIRE(world.cloud.add_fault(overcharge, world.reactor.timers.now()));
+  world.start();
+  world.reactor.run_for(5s);
+  world.create_pod([](nlohmann::json& pod) { order(pod, "boot-time", "5s"); });
+  for (int handlers = 0; world.bought() == 0 && handlers < 1000; ++handlers) {
+    world.reactor.ctx.restart();
+    world.reactor.ctx.poll_one();
+  }
+  REQUIRE(world.alive() == 1);
+  world.crash();
+  world.start();
+  REQUIRE(world.until("Running", 5min));
+  CHECK(world.alive() == 1);
+  const fake::Audit audit = world.cloud.audit(world.reactor.timers.now());
+  REQUIRE(audit.instances.size() == 2);
+  CHECK(audit.instances[0].ended_by == "terminate");
+  CHECK(audit.instances[1].ended_by.empty());
+}
