@@ -48,6 +48,7 @@ class PodController::NodeSink final : public kube::ReflectorSink {
   NodeSink(PodController& controller, const model::NodeProfile& profile) : controller_(controller), profile_(profile) {}
 
   void on_list_begin() override {
+    listing_ = true;
     for (auto& [uid, entry] : controller_.store_) {
       if (entry.profile == &profile_) entry.in_list = false;
     }
@@ -58,6 +59,7 @@ class PodController::NodeSink final : public kube::ReflectorSink {
       if (entry.profile == &profile_ && !entry.in_list && !entry.record.api_gone) gone.push_back(uid);
     }
     for (const base::PodUid& uid : gone) controller_.pod_gone(uid);
+    listing_ = false;
     listed_ = true;
     controller_.finish_recovery();
   }
@@ -69,11 +71,13 @@ class PodController::NodeSink final : public kube::ReflectorSink {
 
   const model::NodeProfile& profile() const { return profile_; }
   bool listed() const { return listed_; }
+  bool listing() const { return listing_; }
 
  private:
   PodController& controller_;
   const model::NodeProfile& profile_;
   bool listed_ = false;
+  bool listing_ = false;
 };
 
 PodController::PodController(PodDeps deps)
@@ -106,11 +110,16 @@ async::Loop PodController::run() {
   }
 }
 
-bool PodController::is_echo(std::string_view json) {
+bool PodController::is_echo(const NodeSink& sink, std::string_view json) {
   const kube::PodPeek peek = kube::peek_pod(json);
   PodEntry* entry = store_.find(base::PodUid(std::string(peek.uid)));
   if (entry == nullptr || std::holds_alternative<model::Admitted>(entry->record.stage)) return false;
   const std::string& known = entry->record.observed.resource_version;
+  if (sink.listing()) {
+    // A list shows the last version alone: what others changed before our last write shows in nothing else.
+    entry->foreign_change = entry->foreign_change || model::is_older_version(peek.resource_version, known);
+    return false;
+  }
   if (peek.resource_version == known) {
     entry->in_list = true;
     return !std::exchange(entry->foreign_change, false);
@@ -122,7 +131,7 @@ bool PodController::is_echo(std::string_view json) {
 }
 
 void PodController::pod_seen(NodeSink& sink, std::string_view json) {
-  if (is_echo(json)) return;
+  if (is_echo(sink, json)) return;
   auto decoded =
       kube::decode_pod(json, [this](const base::PodUid& uid) { return store_.find(uid) != nullptr; }, &specs_);
   if (!decoded) {

@@ -104,7 +104,7 @@ class PodController {
   // Events in, actions out (pod_controller.cpp).
   void pod_seen(NodeSink& sink, std::string_view json);
   /// True if the object holds nothing that we do not know: most events are echoes of our own writes.
-  bool is_echo(std::string_view json);
+  bool is_echo(const NodeSink& sink, std::string_view json);
   void pod_gone(const base::PodUid& uid);
   void join(PodEntry& entry);
   void post(const base::PodUid& uid, core::Event event);

@@ -23,7 +23,13 @@ class Faults final : public test::ApiFaults {
   test::RequestFault on_request(const kube::KubeRequest& request) override {
     return is_status_patch(request) ? on_status : test::RequestFault();
   }
+  test::WatchFault on_watch_bytes(const kube::KubeRequest& opened, std::string_view) override {
+    test::WatchFault fault;
+    if (pods_are_silent && opened.target.starts_with("/api/v1/pods")) fault.kind = test::WatchFault::Kind::kSilence;
+    return fault;
+  }
   test::RequestFault on_status;
+  bool pods_are_silent = false;
 };
 
 /// Looks at the status patches that pass.
@@ -101,6 +107,24 @@ TEST_CASE("of one pod one write is under way at a time, and an intent waits its 
   REQUIRE(world.until("gone", 5min));
   // What waited for its turn meanwhile was not written any more.
   CHECK(intents() == before);
+}
+
+TEST_CASE("a deletion that only a list shows is not taken for an echo of our own write") {
+  FaultyWorld world;
+  world.start();
+  world.create_pod([](nlohmann::json& pod) {
+    order(pod, "run-for", "5s");
+    order(pod, "exit-code", "1");
+  });
+  REQUIRE(world.until("Running", 30s));
+  world.faults.pods_are_silent = true;
+  world.api.delete_pod("team-a", "web", 30);
+  // The container ends meanwhile, and the daemon writes it down: the newest version of the pod is its own.
+  const size_t written = world.watcher.bodies.size();
+  REQUIRE(world.reactor.run_until([&] { return world.watcher.bodies.size() > written; }, 10s));
+  world.api.compact();
+  world.faults.pods_are_silent = false;
+  CHECK(world.until("gone", 2min));
 }
 
 TEST_CASE("the price cap holds also for what a former daemon bought") {

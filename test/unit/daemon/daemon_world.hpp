@@ -110,7 +110,7 @@ class World {
   base::SeededRandom random{1};
   base::Metrics metrics;
   ApiServerModel api;
-  kube::KubeApi* way = nullptr;           // to `api`, if something is to go wrong on it
+  kube::KubeApi* way = nullptr;          // to `api`, if something is to go wrong on it
   std::optional<base::Money> price_cap;  // of the node
   fake::FakeCloud cloud;
   provider::Registry registry;
