@@ -24,6 +24,12 @@ bool is_ready(const model::PodStatus& status) {
 /// A status that the API server rejects must not keep a pod from being deleted.
 bool must_go_on(const PodEntry& entry) { return entry.record.deleting && entry.record.outcome.has_value(); }
 
+void note_answer(core::event::StatusWritten& written, const kube::WrittenPod& answer) {
+  written.resource_version = answer.resource_version;
+  written.deletion_timestamp = answer.deletion_timestamp;
+  written.deletion_grace = answer.deletion_grace;
+}
+
 }  // namespace
 
 void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
@@ -76,17 +82,17 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   written.status = patch.status;
   written.state = patch.state;
   written.addresses = r.observed.addresses;
-  auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  auto answer = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
   write_ended(uid, *entry);
-  metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
-  if (!version) {
-    log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", version.error()}});
-    co_return post(uid, core::event::IntentFailed{std::move(version.error())});
+  metrics_.status_written(answer ? "ok" : std::string(to_string(answer.error().kind)));
+  if (!answer) {
+    log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", answer.error()}});
+    co_return post(uid, core::event::IntentFailed{std::move(answer.error())});
   }
-  note_own_version(*entry, *version);
-  written.resource_version = std::move(*version);
+  note_own_version(*entry, answer->resource_version);
+  note_answer(written, *answer);
   post(uid, std::move(written));
   post(uid, core::event::IntentWritten{});
 }
@@ -114,19 +120,19 @@ async::Loop PodController::write_status(base::PodUid uid) {
   written.status = *wanted;
   written.state = patch.state;
   written.addresses = addresses;
-  auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  auto answer = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
   write_ended(uid, *entry);
-  metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
-  if (version) {
+  metrics_.status_written(answer ? "ok" : std::string(to_string(answer.error().kind)));
+  if (answer) {
     entry->write_failures = 0;
     note_published(*entry, becomes_running, becomes_ready);
-    note_own_version(*entry, *version);
-    written.resource_version = std::move(*version);
+    note_own_version(*entry, answer->resource_version);
+    note_answer(written, *answer);
     co_return post(uid, std::move(written));
   }
-  const base::Error& error = version.error();
+  const base::Error& error = answer.error();
   if (error.kind == base::ErrorKind::kNotFound) co_return pod_gone(uid);
   log::warn("status not written", {{"pod", entry->record.key().to_string()}, {"error", error}});
   if (error.kind == base::ErrorKind::kInvalid && must_go_on(*entry)) {

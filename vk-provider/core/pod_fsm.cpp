@@ -39,9 +39,8 @@ void PodStep::on(const event::PodSeen& e) {
   if (model::is_older_version(e.observed.resource_version, r_.observed.resource_version)) return;
   r_.observed = e.observed;
   if (r_.observed.deletion_timestamp) {
-    const TimePoint by = now_.steady + r_.observed.deletion_grace;
-    if (!r_.deleting || by < r_.delete_by) r_.delete_by = by;
-    if (!std::exchange(r_.deleting, true) || is<Stopping>()) return on_delete();
+    const bool news = note_deletion();
+    if (news || is<Stopping>()) return on_delete();
   }
   // Somebody else ended the pod (C045): what it says is respected, and what it bought is given back.
   if (model::is_terminal(r_.observed.status.phase) && !r_.outcome && !is<Admitted>()) {
@@ -67,6 +66,10 @@ void PodStep::on(const event::StatusWritten& e) {
       r_.observed.state.kind = StateAnnotation::Kind::kRecord;
       r_.observed.state.record = *e.state;
     }
+    // Our own version hides what others did before it: an intent at that version must not buy for a deleted pod.
+    r_.observed.deletion_timestamp = e.deletion_timestamp;
+    r_.observed.deletion_grace = e.deletion_grace;
+    if (e.deletion_timestamp && note_deletion()) return on_delete();
   }
   if (is<Finished>()) progress_finish();
 }
@@ -85,6 +88,13 @@ void PodStep::on(const event::Tick&) {
   if (finished == nullptr || finished->step != Finished::Step::kDeleting || finished->delete_under_way) return;
   if (now_.steady < finished->retry_at) return wake_at(finished->retry_at);
   delete_pod(*finished);
+}
+
+/// True if nothing was known of it.
+bool PodStep::note_deletion() {
+  const TimePoint by = now_.steady + r_.observed.deletion_grace;
+  if (!r_.deleting || by < r_.delete_by) r_.delete_by = by;
+  return !std::exchange(r_.deleting, true);
 }
 
 void PodStep::tell(bool warning, std::string reason, std::string message) {

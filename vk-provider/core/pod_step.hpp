@@ -96,6 +96,7 @@ class PodStep {
   void fail_as_lost();
 
   // stopping
+  bool note_deletion();
   void end_because_terminal();
   void on_delete();
   void stop(model::InstanceRef ref, model::StopReason why, std::string message = {});

@@ -762,6 +762,19 @@ TEST_CASE("the price cap holds for what a former daemon bought, until it has run
   }
 }
 
+TEST_CASE("the answer to our own write may be the first to tell of a deletion") {
+  Life life;
+  life.to_running();
+  event::StatusWritten written;
+  written.resource_version = "999";
+  written.deletion_timestamp = life.now.wall + 30s;
+  written.deletion_grace = 30s;
+  life.on(written);
+  CHECK(life.stage() == "stopping");
+  REQUIRE(life.did<action::Terminate>() != nullptr);
+  CHECK(life.did<action::Terminate>()->grace == 30s);
+}
+
 TEST_CASE("an old echo of the watch does not undo what we wrote") {
   Life life;
   life.to_running();

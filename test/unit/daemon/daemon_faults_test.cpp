@@ -127,6 +127,21 @@ TEST_CASE("a deletion that only a list shows is not taken for an echo of our own
   CHECK(world.until("gone", 2min));
 }
 
+TEST_CASE("a deletion that the answer to a write shows is known before the watch tells of it") {
+  FaultyWorld world;
+  world.start();
+  world.create_pod([](nlohmann::json& pod) {
+    order(pod, "boot-time", "3s");
+    order(pod, "image-error", "not found");
+  });
+  REQUIRE(world.reactor.run_until([&] { return world.alive() == 1; }, 30s));
+  world.faults.pods_are_silent = true;
+  world.api.delete_pod("team-a", "web", 30);
+  // The next status, ImagePullBackOff, is written at a version that contains the deletion: nothing is bought again.
+  REQUIRE(world.until("gone", 1min));
+  CHECK(world.bought() == 1);
+}
+
 TEST_CASE("the price cap holds also for what a former daemon bought") {
   World world;
   world.price_cap = base::Money::from_dollars("1");
