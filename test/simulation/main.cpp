@@ -1,0 +1,239 @@
+// `simulation`: runs many lives in virtual time, and replays one (vk-provider/docs/simulation.md).
+//
+// Exit codes: 0 nothing found, 1 a rule was broken, 2 bad input.
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "test/simulation/runner.hpp"
+#include "vk-provider/base/log.hpp"
+
+namespace spillway::simulation {
+namespace {
+
+constexpr int kFound = 1;
+constexpr int kBadInput = 2;
+constexpr int kShrinkTries = 300;
+
+int bad_input(const std::string& message) {
+  std::cerr << "simulation: " << message << "\n";
+  return kBadInput;
+}
+
+std::optional<std::uint64_t> read_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// `7`: the seeds 1 to 7. `3..7`: those.
+bool read_seeds(const std::string& text, Batch& batch) {
+  const size_t dots = text.find("..");
+  const auto first = dots == std::string::npos ? std::optional<std::uint64_t>(1) : read_number(text.substr(0, dots));
+  const auto last = read_number(dots == std::string::npos ? text : text.substr(dots + 2));
+  if (!first || !last || *first > *last) return false;
+  batch.first = *first;
+  batch.last = *last;
+  return true;
+}
+
+const Mutant* find_mutant(const std::string& name) {
+  for (const Mutant& mutant : mutants()) {
+    if (mutant.name == name) return &mutant;
+  }
+  return nullptr;
+}
+
+void print_progress(const Tally& tally) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::cerr << fmt::format("\r{} seeds, {} lives ", tally.seeds, tally.lives) << std::flush;
+}
+
+void print_coverage(const Coverage& coverage) {
+  for (size_t i = 0; i < Coverage::kSize; ++i) std::cout << fmt::format("{:9}  {}\n", coverage[i], Coverage::name(i));
+}
+
+/// Shrinks a finding, writes the plan beside us, and says how to see it again.
+void print_finding(const std::string& program, const Finding& finding, const Mutant* mutant) {
+  const Plan whole = draw_plan(finding.seed);
+  const Plan plan = shrink(whole, finding.violation.rule, mutant, kShrinkTries);
+  const std::string file = fmt::format("simulation-{}.plan", finding.seed);
+  std::ofstream(file) << "# " << finding.violation.rule << ": " << finding.violation.what << "\n" << to_text(plan);
+  const std::string with = mutant == nullptr ? std::string() : fmt::format(" --mutant {}", mutant->name);
+  std::cout << fmt::format("{} of {} steps are enough ({}):\n\n{}\n", plan.steps.size(), whole.steps.size(), file,
+                           to_text(plan))
+            << fmt::format("again:          {} replay {}{} --trace\n", program, file, with)
+            << fmt::format("in a debugger:  gdb --args {} replay {}{} --trace\n", program, file, with);
+}
+
+struct Commands {
+  std::string program;
+  std::string seeds;
+  std::uint64_t lives = 0;
+  double minutes = 0;
+  int jobs = 1;
+  std::string mutant;
+  std::string file;
+  std::uint64_t seed = 0;
+  bool trace = false;
+  bool demand_coverage = false;
+  bool keep_going = false;
+
+  int run() const;
+  int replay() const;
+  int hunt() const;
+};
+
+int Commands::run() const {
+  Batch batch;
+  if (!seeds.empty() && !read_seeds(seeds, batch)) {
+    return bad_input("--seeds: found \"" + seeds + "\", expected a number or a range like 1..1000");
+  }
+  if (lives > 0) batch.lives = lives;
+  if (minutes > 0) batch.limit = std::chrono::seconds(static_cast<std::int64_t>(minutes * 60));
+  if (!batch.last && !batch.lives && !batch.limit) return bad_input("run needs --seeds, --lives or --minutes");
+  batch.jobs = jobs;
+  batch.keep_going = keep_going;
+  if (!mutant.empty() && (batch.mutant = find_mutant(mutant)) == nullptr)
+    return bad_input("no mutant is called " + mutant);
+
+  const auto begun = std::chrono::steady_clock::now();
+  const Tally tally = run_batch(batch, print_progress);
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  print_coverage(tally.coverage);
+  std::cout << fmt::format("{} seeds, {} lives, {:.1f} virtual hours in {:.1f} s: {:.0f} lives/s\n", tally.seeds,
+                           tally.lives, std::chrono::duration<double, std::ratio<3600>>(tally.virtual_time).count(),
+                           took, static_cast<double>(tally.lives) / took);
+  for (const Finding& finding : tally.findings) {
+    std::cout << fmt::format("seed {} breaks the rule \"{}\": {}\n", finding.seed, finding.violation.rule,
+                             finding.violation.what);
+  }
+  if (!tally.findings.empty()) {
+    if (!keep_going) print_finding(program, tally.findings[0], batch.mutant);
+    return kFound;
+  }
+  if (!demand_coverage) return 0;
+  int missed = 0;
+  for (size_t i = 0; i < Coverage::kSize; ++i) {
+    if (tally.coverage[i] > 0) continue;
+    std::cout << "never reached: " << Coverage::name(i) << "\n";
+    ++missed;
+  }
+  return missed == 0 ? 0 : kFound;
+}
+
+int Commands::replay() const {
+  Plan plan;
+  if (file.empty()) {
+    plan = draw_plan(seed);
+  } else {
+    std::ifstream in(file);
+    if (!in) return bad_input(file + ": cannot be read");
+    std::stringstream text;
+    text << in.rdbuf();
+    auto parsed = parse_plan(text.str());
+    if (!parsed) return bad_input(file + ": " + parsed.error().message);
+    plan = std::move(*parsed);
+  }
+  Options options;
+  if (!mutant.empty() && (options.mutant = find_mutant(mutant)) == nullptr) {
+    return bad_input("no mutant is called " + mutant);
+  }
+  options.print = trace;
+  if (trace) base::log::configure(base::log::Level::kInfo, base::log::Format::kText);
+  World world(std::move(plan), options);
+  const Outcome outcome = world.run();
+  std::cout << fmt::format("{} lives, trace {:016x}\n", outcome.lives, outcome.trace_hash);
+  if (!outcome.violation) return 0;
+  std::cout << fmt::format("broken: {}: {}\n", outcome.violation->rule, outcome.violation->what);
+  return kFound;
+}
+
+/// Runs every planted bug until a rule finds it, at most so many lives long.
+int Commands::hunt() const {
+  constexpr std::uint64_t kLives = 1000;
+  int missed = 0;
+  for (const Mutant& planted : mutants()) {
+    Batch batch;
+    batch.lives = kLives;
+    batch.jobs = jobs;
+    batch.mutant = &planted;
+    const Tally tally = run_batch(batch, [](const Tally&) {});
+    const std::string found = tally.findings.empty() ? "NOT FOUND" : tally.findings[0].violation.rule;
+    std::cout << fmt::format("{:24} {:5} lives  {}\n", planted.name, tally.lives, found) << std::flush;
+    if (tally.findings.empty()) ++missed;
+  }
+  std::cout << fmt::format("{} passed, {} failed\n", mutants().size() - static_cast<size_t>(missed), missed);
+  return missed == 0 ? 0 : kFound;
+}
+
+int list_verbs() {
+  for (const Verb& verb : verbs()) {
+    std::string fields;
+    for (const Field& field : verb.fields) fields += fmt::format(" {}={}..{}", field.name, field.least, field.most);
+    std::cout << fmt::format("{:16} {}\n{:16}{}\n", verb.name, verb.what, "", fields);
+  }
+  return 0;
+}
+
+int list_rules() {
+  for (const Rule& rule : rules()) std::cout << rule.name << "\n";
+  return 0;
+}
+
+int list_mutants() {
+  for (const Mutant& mutant : mutants()) std::cout << fmt::format("{:24} {}\n", mutant.name, mutant.bug);
+  return 0;
+}
+
+int main_of(int argc, char** argv) {
+  Commands c;
+  c.program = argv[0];
+  CLI::App app("Runs the daemon above its seams in virtual time, with every fault, and judges what it does.");
+  app.require_subcommand(1);
+  CLI::App* const run = app.add_subcommand("run", "draw plans from seeds and run them");
+  run->add_option("--seeds", c.seeds, "N: seeds 1 to N; A..B: those");
+  run->add_option("--lives", c.lives, "until so many pods have lived");
+  run->add_option("--minutes", c.minutes, "of real time, at most");
+  run->add_option("--jobs", c.jobs, "processes at once")->check(CLI::Range(1, 256));
+  run->add_option("--mutant", c.mutant, "with a planted bug");
+  run->add_flag("--keep-going", c.keep_going, "past a finding, and make no smaller plan of any");
+  run->add_flag("--coverage", c.demand_coverage, "fail if something was never reached");
+  CLI::App* const replay = app.add_subcommand("replay", "run one plan again");
+  CLI::Option* const seed = replay->add_option("--seed", c.seed, "the plan of this seed");
+  CLI::Option* const file = replay->add_option("file", c.file, "a plan");
+  seed->excludes(file);
+  replay->add_option("--mutant", c.mutant, "with a planted bug");
+  replay->add_flag("--trace", c.trace, "print what happens, and the daemon's log, to stderr");
+  CLI::App* const hunt = app.add_subcommand("mutants", "run every planted bug until it is found, at most 1000 lives");
+  hunt->add_option("--jobs", c.jobs, "processes at once")->check(CLI::Range(1, 256));
+  CLI::App* const verbs_command = app.add_subcommand("list-verbs", "what can happen in a plan");
+  CLI::App* const rules_command = app.add_subcommand("list-rules", "what must hold");
+  CLI::App* const mutants_command = app.add_subcommand("list-mutants", "the planted bugs");
+  try {
+    app.parse(argc, argv);
+    if (replay->parsed() && seed->empty() && file->empty()) throw CLI::ValidationError("replay needs --seed or a file");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadInput;
+  }
+  base::log::configure(base::log::Level::kNone, base::log::Format::kText);
+  if (run->parsed()) return c.run();
+  if (replay->parsed()) return c.replay();
+  if (hunt->parsed()) return c.hunt();
+  if (verbs_command->parsed()) return list_verbs();
+  if (rules_command->parsed()) return list_rules();
+  return mutants_command->parsed() ? list_mutants() : 0;
+}
+
+}  // namespace
+}  // namespace spillway::simulation
+
+int main(int argc, char** argv) { return spillway::simulation::main_of(argc, argv); }

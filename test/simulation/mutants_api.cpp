@@ -1,0 +1,175 @@
+// Planted bugs between a daemon and its API server.
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "test/simulation/mutants.hpp"
+#include "vk-provider/model/labels.hpp"
+
+namespace spillway::simulation {
+namespace {
+
+using nlohmann::json;
+using ApiPtr = std::unique_ptr<kube::KubeApi>;
+
+bool is_status_patch(const kube::KubeRequest& request) {
+  return request.method == net::Method::kPatch && request.target.find("/pods/") != std::string::npos;
+}
+
+bool is_pod_delete(const kube::KubeRequest& request) {
+  return request.method == net::Method::kDelete && request.target.find("/pods/") != std::string::npos;
+}
+
+class Passing : public kube::KubeApi {
+ public:
+  explicit Passing(ApiPtr inner) : inner_(std::move(inner)) {}
+  async::Task<async::ByteStreamPtr> watch(kube::KubeRequest request, base::Deadline deadline) override {
+    return inner_->watch(std::move(request), deadline);
+  }
+
+ protected:
+  kube::KubeApi& inner() { return *inner_; }
+
+ private:
+  ApiPtr inner_;
+};
+
+/// Sends another body than the daemon wanted to.
+class Edited final : public Passing {
+ public:
+  using Edit = void (*)(const kube::KubeRequest&, json& body);
+  Edited(ApiPtr inner, Edit edit) : Passing(std::move(inner)), edit_(edit) {}
+
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    if (is_status_patch(request) || is_pod_delete(request)) {
+      json body = json::parse(request.body);
+      edit_(request, body);
+      request.body = body.dump();
+    }
+    return inner().send(std::move(request), deadline);
+  }
+
+ private:
+  Edit edit_;
+};
+
+template <Edited::Edit Function>
+ApiPtr edited(ApiPtr inner) {
+  return std::make_unique<Edited>(std::move(inner), Function);
+}
+
+void no_delete_precondition(const kube::KubeRequest& request, json& body) {
+  if (is_pod_delete(request)) body.erase("preconditions");
+}
+
+void no_patch_precondition(const kube::KubeRequest& request, json& body) {
+  if (is_status_patch(request)) body["metadata"].erase("uid");
+}
+
+void no_version(const kube::KubeRequest& request, json& body) {
+  if (is_status_patch(request)) body["metadata"].erase("resourceVersion");
+}
+
+/// The annotation comes with the instance's id, when it is too late.
+void no_intent(const kube::KubeRequest& request, json& body) {
+  const std::string key(model::kAnnotationState);
+  if (!is_status_patch(request) || !body["metadata"].contains("annotations")) return;
+  json& annotations = body["metadata"]["annotations"];
+  const auto state = annotations.find(key);
+  if (state == annotations.end() || !state->is_string()) return;
+  if (!json::parse(state->get<std::string>()).contains("instance")) annotations.erase(key);
+}
+
+/// Every status is written twice.
+class Twice final : public Passing {
+ public:
+  using Passing::Passing;
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    const bool again = is_status_patch(request) && request.body.find("resourceVersion") == std::string::npos;
+    auto answer = co_await inner().send(request, deadline);
+    if (!again || !answer) co_return answer;
+    co_return co_await inner().send(std::move(request), deadline);
+  }
+};
+
+/// An older status of a pod lands after a newer one.
+class OldLast final : public Passing {
+ public:
+  using Passing::Passing;
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    const bool status = is_status_patch(request) && request.body.find("resourceVersion") == std::string::npos;
+    if (!status) co_return co_await inner().send(std::move(request), deadline);
+    const auto older = older_.find(request.target);
+    kube::KubeRequest late = older == older_.end() ? request : older->second;
+    older_.insert_or_assign(request.target, request);
+    auto answer = co_await inner().send(std::move(request), deadline);
+    if (answer) answer = co_await inner().send(std::move(late), deadline);
+    co_return answer;
+  }
+
+ private:
+  std::map<std::string, kube::KubeRequest> older_;  // by target
+};
+
+/// The installation's lease looks as if nobody held it.
+class FreeLease final : public Passing {
+ public:
+  using Passing::Passing;
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    const bool look =
+        request.method == net::Method::kGet && request.target.find("/leases/spillway-") != std::string::npos;
+    auto answer = co_await inner().send(std::move(request), deadline);
+    if (!look || !answer) co_return answer;
+    json lease = json::parse(answer->body);
+    lease["spec"]["holderIdentity"] = "";
+    answer->body = lease.dump();
+    co_return answer;
+  }
+};
+
+/// The lease of a node is renewed once and never again.
+class LazyNodeLease final : public Passing {
+ public:
+  using Passing::Passing;
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    const bool renewal =
+        request.method == net::Method::kPut && request.target.find("kube-node-lease") != std::string::npos;
+    if (!renewal) co_return co_await inner().send(std::move(request), deadline);
+    kube::KubeResponse answer;
+    answer.status = 200;
+    answer.body = std::move(request.body);
+    co_return answer;
+  }
+};
+
+template <class Api>
+ApiPtr make(ApiPtr inner) {
+  return std::make_unique<Api>(std::move(inner));
+}
+
+Mutant mutant(std::string_view name, std::string_view bug, ApiPtr (*wrap)(ApiPtr)) {
+  Mutant out;
+  out.name = name;
+  out.bug = bug;
+  out.api = wrap;
+  return out;
+}
+
+}  // namespace
+
+std::vector<Mutant> api_mutants() {
+  return {
+      mutant("delete-without-uid", "removes whatever pod has the name by now", edited<no_delete_precondition>),
+      mutant("patch-without-uid", "writes its status on whatever pod has the name by now",
+             edited<no_patch_precondition>),
+      mutant("intent-without-version", "writes an intent on a pod that was deleted meanwhile", edited<no_version>),
+      mutant("no-intent", "buys first and writes it down afterwards", edited<no_intent>),
+      mutant("status-twice", "writes a status that stands already", make<Twice>),
+      mutant("old-status-last", "lets an older status overtake a newer one", make<OldLast>),
+      mutant("lease-is-free", "takes the lease although another daemon holds it", make<FreeLease>),
+      mutant("lazy-node-lease", "does not renew the lease of its node", make<LazyNodeLease>),
+  };
+}
+
+}  // namespace spillway::simulation

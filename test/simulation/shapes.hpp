@@ -1,0 +1,29 @@
+// Kinds of pods that users of the simulated world run.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace spillway::simulation {
+
+struct Shape {
+  std::string_view name;
+  int weight;  // how often it is drawn, against the others
+  bool runs;   // comes to run if it can be bought; otherwise it may stay Pending for ever
+  /// Changes what is special about it in an ordinary pod.
+  void (*apply)(nlohmann::json& pod);
+};
+
+const std::vector<Shape>& shapes();
+
+/// The pod as a controller makes it, bound to a node.
+nlohmann::json make_pod(const Shape& shape, const std::string& name, const std::string& node,
+                        const std::string& owner_uid);
+
+/// A finalizer of somebody else: he lets go some time after the deletion.
+inline constexpr std::string_view kFinalizer = "simulation.example/hold";
+
+}  // namespace spillway::simulation
