@@ -31,7 +31,6 @@ namespace spillway::simulation {
   X(kGhost, "an instance appeared after an error")                \
   X(kCreateLost, "the answer to a create was lost")               \
   X(kCarriedOn, "a create was repeated and found its instance")   \
-  X(kSecondBought, "a cloud sold the same tag twice")             \
   X(kSoldOut, "an offer was sold out")                            \
   X(kRateLimited, "a cloud asked to wait")                        \
   X(kPartialList, "a listing was incomplete")                     \

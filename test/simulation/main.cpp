@@ -1,6 +1,7 @@
 // `simulation`: runs many lives in virtual time, and replays one (vk-provider/docs/simulation.md).
 //
 // Exit codes: 0 nothing found, 1 a rule was broken, 2 bad input.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -52,6 +53,13 @@ const Mutant* find_mutant(const std::string& name) {
   return nullptr;
 }
 
+base::Result<Plan> read_plan(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf())) return base::fail(base::ErrorKind::kInvalid, "cannot be read");
+  return parse_plan(text.str());
+}
+
 void print_progress(const Tally& tally) {
   if (::isatty(STDERR_FILENO) == 0) return;
   std::cerr << fmt::format("\r{} seeds, {} lives ", tally.seeds, tally.lives) << std::flush;
@@ -90,6 +98,8 @@ struct Commands {
   int run() const;
   int replay() const;
   int hunt() const;
+  int check() const;
+  int digest() const;
 };
 
 int Commands::run() const {
@@ -131,25 +141,15 @@ int Commands::run() const {
 }
 
 int Commands::replay() const {
-  Plan plan;
-  if (file.empty()) {
-    plan = draw_plan(seed);
-  } else {
-    std::ifstream in(file);
-    if (!in) return bad_input(file + ": cannot be read");
-    std::stringstream text;
-    text << in.rdbuf();
-    auto parsed = parse_plan(text.str());
-    if (!parsed) return bad_input(file + ": " + parsed.error().message);
-    plan = std::move(*parsed);
-  }
+  base::Result<Plan> plan = file.empty() ? draw_plan(seed) : read_plan(file);
+  if (!plan) return bad_input(file + ": " + plan.error().message);
   Options options;
   if (!mutant.empty() && (options.mutant = find_mutant(mutant)) == nullptr) {
     return bad_input("no mutant is called " + mutant);
   }
   options.print = trace;
   if (trace) base::log::configure(base::log::Level::kInfo, base::log::Format::kText);
-  World world(std::move(plan), options);
+  World world(std::move(*plan), options);
   const Outcome outcome = world.run();
   std::cout << fmt::format("{} lives, trace {:016x}\n", outcome.lives, outcome.trace_hash);
   if (!outcome.violation) return 0;
@@ -173,6 +173,43 @@ int Commands::hunt() const {
   }
   std::cout << fmt::format("{} passed, {} failed\n", mutants().size() - static_cast<size_t>(missed), missed);
   return missed == 0 ? 0 : kFound;
+}
+
+/// Runs every plan of a folder: bugs that were found once.
+int Commands::check() const {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(file, error)) {
+    if (entry.path().extension() == ".plan") files.push_back(entry.path());
+  }
+  if (error) return bad_input(file + ": " + error.message());
+  std::ranges::sort(files);
+  size_t failed = 0;
+  for (const std::filesystem::path& path : files) {
+    auto plan = read_plan(path);
+    if (!plan) return bad_input(path.string() + ": " + plan.error().message);
+    const auto violation = run_apart(*plan, nullptr);
+    std::cout << fmt::format("{} {}\n", violation ? "FAIL" : "ok", path.stem().string());
+    if (!violation) continue;
+    ++failed;
+    std::cout << fmt::format("  {}: {}\n  again: {} replay {} --trace\n", violation->rule, violation->what, program,
+                             path.string());
+  }
+  std::cout << fmt::format("{} passed, {} failed\n", files.size() - failed, failed);
+  return failed == 0 ? 0 : kFound;
+}
+
+/// One number for the traces of all these seeds: equal on every machine and in every build.
+int Commands::digest() const {
+  Batch batch;
+  if (!read_seeds(seeds, batch)) return bad_input("--seeds: expected a number or a range like 1..1000");
+  std::uint64_t sum = 0;
+  for (std::uint64_t s = batch.first; s <= *batch.last; ++s) {
+    World world(draw_plan(s), Options());
+    sum = mix(sum ^ world.run().trace_hash, "digest");
+  }
+  std::cout << fmt::format("{:016x}\n", sum);
+  return 0;
 }
 
 int list_verbs() {
@@ -215,6 +252,10 @@ int main_of(int argc, char** argv) {
   replay->add_flag("--trace", c.trace, "print what happens, and the daemon's log, to stderr");
   CLI::App* const hunt = app.add_subcommand("mutants", "run every planted bug until it is found, at most 1000 lives");
   hunt->add_option("--jobs", c.jobs, "processes at once")->check(CLI::Range(1, 256));
+  CLI::App* const check = app.add_subcommand("check", "run every plan of a folder");
+  check->add_option("folder", c.file, "with *.plan")->required();
+  CLI::App* const digest = app.add_subcommand("digest", "one number for the traces of some seeds");
+  digest->add_option("--seeds", c.seeds, "N: seeds 1 to N; A..B: those")->required();
   CLI::App* const verbs_command = app.add_subcommand("list-verbs", "what can happen in a plan");
   CLI::App* const rules_command = app.add_subcommand("list-rules", "what must hold");
   CLI::App* const mutants_command = app.add_subcommand("list-mutants", "the planted bugs");
@@ -228,6 +269,8 @@ int main_of(int argc, char** argv) {
   if (run->parsed()) return c.run();
   if (replay->parsed()) return c.replay();
   if (hunt->parsed()) return c.hunt();
+  if (check->parsed()) return c.check();
+  if (digest->parsed()) return c.digest();
   if (verbs_command->parsed()) return list_verbs();
   if (rules_command->parsed()) return list_rules();
   return mutants_command->parsed() ? list_mutants() : 0;

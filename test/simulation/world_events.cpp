@@ -128,7 +128,7 @@ fake::Reply<model::Instance> World::buy(const std::string& buyer, CloudSite& sit
   const auto owner = facts_.ownership().parse(base::InstanceTag(request.tag));
   const bool stands = owner && !facts_.instances_of(owner->uid.str()).empty();
   auto reply = site.cloud.create(request, agenda_.now());
-  if (reply.result && stands) coverage_.reach(site.traits.unique != 0 ? Counter::kCarriedOn : Counter::kSecondBought);
+  if (reply.result && stands) coverage_.reach(Counter::kCarriedOn);
   if (reply.lost) coverage_.reach(Counter::kCreateLost);
   if (!reply.lost && !reply.result) {
     const ErrorKind kind = reply.result.error().kind;
