@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "providers/fake/fake_cloud.hpp"
@@ -77,7 +78,7 @@ class Facts {
   const PodFacts* find_pod(const std::string& uid) const;
   /// The UID of the pod that has this path now; empty if there is none.
   std::string uid_at(const std::string& path) const;
-  const std::map<std::string, PodFacts>& pods() const { return pods_; }
+  size_t pods() const { return pods_.size(); }
   /// Those whose object exists, by creation.
   const std::map<std::uint64_t, std::string>& living() const { return living_; }
   /// How many existed within the last minute.
@@ -97,14 +98,15 @@ class Facts {
   static std::string key(int cloud, const std::string& id) { return std::to_string(cloud) + "/" + id; }
 
   model::Ownership ownership_;
-  std::map<std::string, PodFacts> pods_;
-  std::map<std::string, std::string> uids_;  // by path
+  // Only looked up in, never walked through.
+  std::unordered_map<std::string, PodFacts> pods_;
+  std::unordered_map<std::string, std::string> uids_;  // by path
   std::map<std::uint64_t, std::string> living_;
-  std::map<std::string, std::uint64_t> order_;  // of living pods, by UID
+  std::unordered_map<std::string, std::uint64_t> order_;  // of living pods, by UID
   std::uint64_t created_ = 0;
   std::deque<base::TimePoint> gone_at_;
   std::map<std::string, InstanceFacts> instances_;
-  std::map<std::string, std::set<std::string>> by_pod_;  // keys of instances by UID
+  std::unordered_map<std::string, std::set<std::string>> by_pod_;  // keys of instances by UID
   std::set<std::string> ended_well_;
 };
 

@@ -70,8 +70,9 @@ void print_coverage(const Coverage& coverage) {
 }
 
 /// Shrinks a finding, writes the plan beside us, and says how to see it again.
-void print_finding(const std::string& program, const Finding& finding, const Mutant* mutant) {
-  const Plan whole = draw_plan(finding.seed);
+void print_finding(const std::string& program, const Finding& finding, const Batch& batch) {
+  const Mutant* const mutant = batch.mutant;
+  const Plan whole = plan_of(batch, finding.seed);
   const Plan plan = shrink(whole, finding.violation.rule, mutant, kShrinkTries);
   const std::string file = fmt::format("simulation-{}.plan", finding.seed);
   std::ofstream(file) << "# " << finding.violation.rule << ": " << finding.violation.what << "\n" << to_text(plan);
@@ -127,7 +128,7 @@ int Commands::run() const {
                              finding.violation.what);
   }
   if (!tally.findings.empty()) {
-    if (!keep_going) print_finding(program, tally.findings[0], batch.mutant);
+    if (!keep_going) print_finding(program, tally.findings[0], batch);
     return kFound;
   }
   if (!demand_coverage) return 0;

@@ -84,6 +84,8 @@ struct Plan {
 
 /// The same seed gives the same plan, everywhere.
 Plan draw_plan(std::uint64_t seed);
+/// The same with few pods: more happens to each of them.
+Plan draw_thin_plan(std::uint64_t seed);
 
 std::string to_text(const Plan& plan);
 /// kInvalid with the line and what is wrong with it.

@@ -67,7 +67,7 @@ Plan draw_plan(std::uint64_t seed) {
   plan.settings.latency = dice.between(1, 60);
   // About the price of what is bought most.
   plan.settings.standby = dice.chance(40) ? 1 : 0;
-  if (dice.chance(50)) plan.settings.cap = dice.between(300'000, 1'500'000);
+  if (dice.chance(60)) plan.settings.cap = dice.between(300'000, 1'500'000);
   const std::int64_t clouds = dice.between(1, 3);
   for (std::int64_t i = 0; i < clouds; ++i) plan.clouds.push_back(draw_cloud(dice));
 
@@ -90,6 +90,16 @@ Plan draw_plan(std::uint64_t seed) {
     plan.steps.push_back(draw_step(dice, verb, 0, plan.settings.length));
   }
   std::ranges::sort(plan.steps, {}, &Step::at);
+  return plan;
+}
+
+Plan draw_thin_plan(std::uint64_t seed) {
+  Plan plan = draw_plan(seed);
+  plan.settings.length = std::min<std::int64_t>(plan.settings.length, 90'000);
+  for (Step& step : plan.steps) {
+    step.at = step.at * 90'000 / 240'000;
+    if (step.verb == find_verb("owner")) step.args[2] = 1 + step.args[2] % 3;
+  }
   return plan;
 }
 

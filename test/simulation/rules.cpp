@@ -108,8 +108,6 @@ std::string no_idle_write(const Facts&, const PodWrite& write) {
 // An intent on a pod that was deleted or has ended buys for nobody; its version as a precondition is there for that.
 std::string intent_on_living(const Facts&, const PodWrite& write) {
   if (!write.object || write.after->intents.size() == write.before->intents.size()) return {};
-  // The last status of a pod names also a purchase that was given up.
-  if (write.after->phase == Phase::kTerminal) return {};
   if (write.before->deleting) return "pod " + write.before->name + " is being deleted, and got an intent";
   if (write.before->phase == Phase::kTerminal) return "pod " + write.before->name + " has ended, and got an intent";
   return {};

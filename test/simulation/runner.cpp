@@ -73,7 +73,7 @@ Worker spawn_worker(const Batch& batch, int index) {
     for (std::uint64_t seed = batch.first + static_cast<std::uint64_t>(index); !batch.last || seed <= *batch.last;
          seed += static_cast<std::uint64_t>(batch.jobs)) {
       write_all(out, "seed " + std::to_string(seed) + "\n");
-      const Outcome outcome = run_plan(draw_plan(seed), batch.mutant);
+      const Outcome outcome = run_plan(plan_of(batch, seed), batch.mutant);
       write_all(out, report(outcome));
       if (outcome.violation && !batch.keep_going) return;
     }
@@ -140,6 +140,10 @@ void end_all(std::vector<Worker>& workers) {
 }
 
 }  // namespace
+
+Plan plan_of(const Batch& batch, std::uint64_t seed) {
+  return batch.mutant == nullptr ? draw_plan(seed) : draw_thin_plan(seed);
+}
 
 Tally run_batch(const Batch& batch, const std::function<void(const Tally&)>& progress) {
   const auto begun = std::chrono::steady_clock::now();

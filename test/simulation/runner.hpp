@@ -36,6 +36,9 @@ struct Tally {
   std::vector<Finding> findings;
 };
 
+/// What a batch runs for a seed: planted bugs are looked for with few pods.
+Plan plan_of(const Batch& batch, std::uint64_t seed);
+
 /// Ends at the first finding, unless it is to keep going. `progress` is called about once a second.
 Tally run_batch(const Batch& batch, const std::function<void(const Tally&)>& progress);
 

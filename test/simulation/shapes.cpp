@@ -23,9 +23,9 @@ void ends(json& pod, const char* policy, const char* after, const char* codes) {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> kShapes = {
-      {"plain", 8, true, [](json&) {}},
-      {"succeeds", 10, true, [](json& pod) { ends(pod, "Never", "5s", "0"); }},
-      {"fails", 3, true, [](json& pod) { ends(pod, "Never", "3s", "3"); }},
+      {"plain", 12, true, [](json&) {}},
+      {"succeeds", 24, true, [](json& pod) { ends(pod, "Never", "5s", "0"); }},
+      {"fails", 4, true, [](json& pod) { ends(pod, "Never", "3s", "3"); }},
       {"fails-twice", 1, true, [](json& pod) { ends(pod, "OnFailure", "2s", "1,1,0"); }},
       {"crash-loop", 1, true, [](json& pod) { ends(pod, "Always", "2s", "1"); }},
       {"out-of-memory", 1, true,

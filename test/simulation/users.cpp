@@ -84,7 +84,7 @@ void Users::edit_pod(size_t owner, size_t nth, Edit edit) {
   const std::string path = pod->path();
   json body;
   switch (edit) {
-    case Edit::kLabel: body["metadata"]["labels"]["team"] = std::to_string(facts_.pods().size()); break;
+    case Edit::kLabel: body["metadata"]["labels"]["team"] = std::to_string(facts_.pods()); break;
     case Edit::kAnnotation: body["metadata"]["annotations"]["note"] = std::to_string(pod->version); break;
     case Edit::kCopiedState: {
       // Somebody copies the manifest of another pod, with what the daemon wrote on that one.

@@ -244,7 +244,7 @@ std::vector<Verb> make_verbs() {
       {"stuck", "instances take long to end", 3, {kCloud, {"delay", 0, kHour, 1'000, 60'000}, kPercent, kLasts}, stuck},
       {"overcharge",
        "instances cost more than was offered",
-       8,
+       12,
        {kCloud, {"percent", 1, 10'000, 50, 400}, kLasts},
        overcharge},
       {"bad-image", "an image cannot be pulled", 1, {kCloud, kLasts}, bad_image},
