@@ -77,7 +77,7 @@ void PodStep::on(const event::StatusWritten& e) {
 void PodStep::on(const event::Tick&) {
   if (const auto* waiting = find<Waiting>()) return tick_waiting(*waiting);
   if (auto* creating = find<Creating>()) return tick_creating(*creating);
-  if (const auto* booting = find<Booting>()) return tick_booting(*booting);
+  if (auto* booting = find<Booting>()) return tick_booting(*booting);
   if (is<Running>()) return start_due_containers();
   if (auto* stopping = find<Stopping>()) {
     if (stopping->call_under_way) return;

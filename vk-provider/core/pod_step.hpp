@@ -78,13 +78,14 @@ class PodStep {
   void start_failed(const std::string& reason, const std::string& message);
 
   // creating
+  void resume_failed(model::Booting& booting, const base::Error& error);
   void retry_at(model::Creating& creating, const base::Error& error, const base::BackoffPolicy& backoff);
   void look_up(base::TimePoint until);
   void tick_creating(model::Creating& creating);
 
   // an instance exists
   void adopt(const model::Instance& instance);
-  void tick_booting(const model::Booting& booting);
+  void tick_booting(model::Booting& booting);
   void on_instance(const model::Instance& instance);
   std::string started_message() const;
   void start_due_containers();

@@ -149,11 +149,15 @@ void PodStep::adopt(const Instance& instance) {
   wake_at(now_.steady + policy_.start_deadline);
 }
 
-void PodStep::tick_booting(const Booting& booting) {
+void PodStep::tick_booting(Booting& booting) {
   const TimePoint deadline = booting.since + policy_.start_deadline;
   if (now_.steady >= deadline) {
     act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
     return stop(booting.instance.ref, StopReason::kStartTimeout);
+  }
+  if (booting.resume_at && now_.steady >= *booting.resume_at) {
+    booting.resume_at.reset();
+    if (booting.instance.state == InstanceState::kPending) act(action::Create{});
   }
   wake_at(deadline);
 }

@@ -105,6 +105,7 @@ void PodStep::on(const event::IntentFailed& e) {
 }
 
 void PodStep::on(const event::CreateFailed& e) {
+  if (auto* booting = find<model::Booting>()) return resume_failed(*booting, e.error);
   auto* creating = find<Creating>();
   if (creating == nullptr || creating->step != Creating::Step::kCreate) return;
   switch (e.error.kind) {
@@ -188,6 +189,18 @@ void PodStep::retry_at(Creating& creating, const base::Error& error, const base:
   creating.step = Creating::Step::kRetry;
   creating.until = now_.steady + delay;
   wake_at(creating.until);
+}
+
+/// The instance exists, and the call that was to carry it on failed: again, until the start deadline ends it.
+void PodStep::resume_failed(model::Booting& booting, const base::Error& error) {
+  if (error.kind == ErrorKind::kImage) {
+    return stop(booting.instance.ref, model::StopReason::kImagePull, error.message);
+  }
+  if (booting.resume_failures++ == 0) tell(true, "FailedCreate", error.message);
+  Duration delay = base::backoff_delay(kProviderBackoff, booting.resume_failures);
+  if (error.retry_after) delay = std::max<Duration>(delay, *error.retry_after);
+  booting.resume_at = now_.steady + delay;
+  wake_at(*booting.resume_at);
 }
 
 void PodStep::look_up(TimePoint until) {

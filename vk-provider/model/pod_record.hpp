@@ -75,6 +75,8 @@ struct Creating {
 struct Booting {
   Instance instance;
   base::TimePoint since;
+  int resume_failures = 0;
+  std::optional<base::TimePoint> resume_at{};  // when an unfinished create is carried on again
 };
 
 struct Running {

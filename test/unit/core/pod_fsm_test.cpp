@@ -125,6 +125,35 @@ TEST_CASE("a pod that runs keeps its containers once: there are ten thousand suc
   CHECK(life.record.observed.status.containers.capacity() == 0);
 }
 
+TEST_CASE("an unfinished create that fails again is carried on until it works") {
+  Life life{test::a_pod(), with_state(false, "i-1")};
+  life.join(test::an_instance(InstanceState::kPending));
+  REQUIRE(life.stage() == "booting");
+  CHECK(life.does<action::Create>());
+  life.fail_create(ErrorKind::kUnavailable);
+  CHECK(life.stage() == "booting");
+  CHECK(life.told() == "FailedCreate");
+  REQUIRE(life.does<action::WakeAt>());
+  life.now.steady = life.did<action::WakeAt>()->when;
+  life.on(event::Tick{});
+  CHECK(life.does<action::Create>());
+  life.fail_create(ErrorKind::kUnknownOutcome);
+  CHECK(life.told().empty());
+  life.now.steady = life.did<action::WakeAt>()->when;
+  life.on(event::Tick{});
+  CHECK(life.does<action::Create>());
+  life.on(event::Created{test::an_instance(InstanceState::kRunning)});
+  CHECK(life.stage() == "running");
+}
+
+TEST_CASE("an unfinished create that fails for its image gives the instance back") {
+  Life life{test::a_pod(), with_state(false, "i-1")};
+  life.join(test::an_instance(InstanceState::kPending));
+  life.fail_create(ErrorKind::kImage);
+  CHECK(life.stage() == "stopping");
+  CHECK(life.does<action::Terminate>());
+}
+
 TEST_CASE("nothing is bought when the intent meets a newer pod") {
   Life life;
   life.join();
