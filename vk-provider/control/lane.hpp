@@ -35,9 +35,6 @@ class Lane {
     queue_.clear();
   }
 
-  size_t waiting() const { return queue_.size(); }
-  size_t busy() const { return busy_; }
-
  private:
   async::Loop run() {
     while (!queue_.empty()) {

@@ -109,6 +109,9 @@ void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const
     entry.resolved.reset();
     base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
     if (selection.again_at) again = std::min(again, *selection.again_at);
+    if (std::ranges::none_of(d_.providers->all(), [](const auto& p) { return p->reachable(); })) {
+      return post(uid, core::event::Held{model::WaitReason::kProviderUnavailable, "no provider answers", again});
+    }
     return post(uid, core::event::Held{model::WaitReason::kNoCapacity, selection.why_none, again});
   }
   const auto tag = d_.ownership.make_tag(uid, entry.record.attempt + 1);
