@@ -98,8 +98,8 @@ class FakeCloud {
   std::multimap<base::TimePoint, Todo> agenda_;
   std::vector<base::Money> list_prices_;  // where the walk began, by index of settings_.offers
   std::int64_t price_steps_done_ = 0;
-  std::deque<Account> accounts_;             // by serial - 1
-  std::map<base::SharedText, int> creates_;  // calls that reached the cloud, by tag
+  std::deque<Account> accounts_;                       // by serial - 1
+  std::unordered_map<base::SharedText, int> creates_;  // calls that reached the cloud, by tag
   std::array<std::uint64_t, kCalls> calls_{};
   base::TextPool texts_;
 };

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -68,3 +69,8 @@ class SharedText {
 };
 
 }  // namespace spillway::base
+
+template <>
+struct std::hash<spillway::base::SharedText> {
+  size_t operator()(const spillway::base::SharedText& text) const { return std::hash<std::string>{}(text.str()); }
+};

@@ -29,11 +29,8 @@ class TextPool {
 
  private:
   static constexpr size_t kLeast = 64;
-  struct Hash {
-    size_t operator()(const SharedText& text) const { return std::hash<std::string>{}(text.str()); }
-  };
 
-  std::unordered_set<SharedText, Hash> texts_;
+  std::unordered_set<SharedText> texts_;
   size_t clean_at_ = kLeast;
 };
 

@@ -74,7 +74,11 @@ void PodMetrics::published(const PodEntry& entry, bool running, bool ready, base
 }
 
 void PodMetrics::status_written(const std::string& outcome) {
-  metrics_.counter("spillway_status_writes_total", "PATCHes of pods/status.", {{"outcome", outcome}}).add();
+  auto*& counter = writes_[outcome];
+  if (counter == nullptr) {
+    counter = &metrics_.counter("spillway_status_writes_total", "PATCHes of pods/status.", {{"outcome", outcome}});
+  }
+  counter->add();
 }
 
 void PodMetrics::show_stages() {

@@ -30,6 +30,7 @@ class PodMetrics {
   std::array<long, model::kStageCount> in_stage_{};
   std::array<base::Gauge*, model::kStageCount> gauges_{};
   std::map<std::array<std::string, 3>, base::Histogram*> steps_;
+  std::map<std::string, base::Counter*> writes_;
 };
 
 }  // namespace spillway::control

@@ -1,5 +1,7 @@
 #include "vk-provider/kube/json_writer.hpp"
 
+#include <algorithm>
+
 namespace spillway::kube {
 namespace {
 
@@ -23,6 +25,13 @@ size_t utf8_length(std::string_view text, size_t at) {
     return byte(1) >= low && byte(1) <= high && continues(2) && continues(3) ? 4 : 0;
   }
   return 0;
+}
+
+/// How many characters from `at` on stand in JSON as they are.
+size_t plain_length(std::string_view text, size_t at) {
+  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; };
+  const auto* const end = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), is_plain);
+  return static_cast<size_t>(end - text.begin()) - at;
 }
 
 void append_control(std::string& out, char c) {
@@ -62,6 +71,11 @@ void JsonWriter::quote(std::string_view value) {
   out_ += '"';
   size_t at = 0;
   while (at < value.size()) {
+    // Nearly all of what is written needs no look at each character.
+    const size_t plain = plain_length(value, at);
+    out_.append(value, at, plain);
+    at += plain;
+    if (at == value.size()) break;
     const char c = value[at];
     if (c == '"' || c == '\\') {
       out_ += '\\';
