@@ -29,8 +29,8 @@ base::Error no_such_instance(const std::string& id) {
 
 /// What a pod without orders orders: shared, as nearly all pods are so.
 const std::shared_ptr<const PodOrders>& no_orders() {
-  static const auto kNone = std::make_shared<const PodOrders>();
-  return kNone;
+  static const auto none = std::make_shared<const PodOrders>();
+  return none;
 }
 
 // Loss, delay and errors are the same for every call.
