@@ -167,8 +167,10 @@ def test_a_crashing_container_is_restarted_with_back_off(lasting_world: World) -
     assert time.monotonic() - begin > 8
     assert pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 7
     world.assert_made_once([uid])
-    reasons = {event["reason"] for event in world.events(uid)}
-    assert "BackOff" in reasons
+    wait_for(
+        lambda: any(event["reason"] == "BackOff" for event in world.events(uid)),
+        "an event says that it backs off",
+    )
     if world.backend.kind == "docker":
         policy = world.backend.container_of(uid)["HostConfig"]["RestartPolicy"]["Name"]
         assert policy in ("", "no")

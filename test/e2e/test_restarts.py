@@ -144,6 +144,7 @@ def test_secrets_are_in_no_log_and_no_status(make_world: Worlds) -> None:
     # The plain pod of the cluster itself does not hold it either.
     assert secret not in json.dumps(world.pod("p"))
     assert secret not in world.daemon.log.read_text()
+    wait_for(lambda: world.events(uid), "its events are written")
     assert secret not in json.dumps(world.events(uid))
     assert secret not in world.daemon.admin("/debug/pods")[1]
     assert secret not in world.daemon.admin("/metrics")[1]
