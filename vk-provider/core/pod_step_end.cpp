@@ -148,6 +148,9 @@ void PodStep::stopped() {
 }
 
 void PodStep::finish(std::optional<model::InstanceRef> kept) {
+  // An intent that was not written must not come onto the pod with its last status: whoever reads it would look for
+  // what was never bought.
+  if (const auto* creating = find<Creating>(); creating != nullptr && !creating->intent_written) r_.placement.reset();
   if (!r_.outcome) {
     fail(r_.api_gone ? "" : "Deleted", "the pod was deleted before it ran");
   }

@@ -99,6 +99,7 @@ void PodStep::on(const event::IntentFailed& e) {
   if (ending()) return finish({});
   if (e.error.kind == ErrorKind::kInvalid || e.error.kind == ErrorKind::kPermission) {
     tell(true, "FailedToWriteIntent", "nothing is bought, because the pod cannot be written: " + e.error.message);
+    r_.placement.reset();
     return wait(WaitReason::kStartFailed, e.error.message, now_.steady + kUnwritableFor);
   }
   retry_at(*creating, e.error, kApiBackoff);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "test/support/pod_builder.hpp"
+#include "vk-provider/core/pod_status.hpp"
 
 using namespace std::chrono_literals;
 using namespace spillway;
@@ -165,6 +166,19 @@ TEST_CASE("nothing is bought when the intent meets a newer pod") {
   life.pass(1s);
   life.on(event::Tick{});
   CHECK(life.does<action::WriteIntent>());
+}
+
+TEST_CASE("a purchase whose intent was not written is not mentioned on the pod") {
+  for (const ErrorKind kind : {ErrorKind::kInvalid, ErrorKind::kConflict}) {
+    Life life;
+    life.join();
+    life.choose();
+    CHECK(wanted_state(life.record).has_value());
+    life.on(event::IntentFailed{base::Error(kind, "no")});
+    if (kind == ErrorKind::kConflict) life.user_deletes();
+    CHECK(life.stage() == (kind == ErrorKind::kConflict ? "finished" : "waiting"));
+    CHECK_FALSE(wanted_state(life.record).has_value());
+  }
 }
 
 TEST_CASE("nothing is bought before the providers were asked") {
