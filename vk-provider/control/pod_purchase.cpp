@@ -31,6 +31,11 @@ base::Result<model::ResolvedPod> make_resolved(model::PodSpecPtr spec, std::vect
   return pod;
 }
 
+/// A late answer about an earlier attempt says nothing of the current one.
+bool is_about(const PodEntry& entry, const base::InstanceTag& tag) {
+  return entry.record.placement && entry.record.placement->tag == tag;
+}
+
 }  // namespace
 
 void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
@@ -151,7 +156,10 @@ PodController::ProviderLanes& PodController::lanes(const base::ProviderName& pro
 async::Loop PodController::create(Job job) {
   PodEntry* entry = store_.find(job.uid);
   if (entry == nullptr || !entry->record.placement) co_return;
-  if (entry->record.deleting && std::holds_alternative<model::Booting>(entry->record.stage)) co_return;
+  // The job may have waited in its lane until the pod had moved on.
+  const auto* creating = std::get_if<model::Creating>(&entry->record.stage);
+  const bool booting = std::holds_alternative<model::Booting>(entry->record.stage) && !entry->record.deleting;
+  if (!booting && (creating == nullptr || creating->step != model::Creating::Step::kCreate)) co_return;
   const model::Placement placement = *entry->record.placement;
   provider::ThrottledProvider* const provider = d_.providers->find(placement.provider);
   std::shared_ptr<const model::ResolvedPod> pod = entry->resolved;
@@ -172,7 +180,7 @@ async::Loop PodController::create(Job job) {
   }
   auto instance = co_await provider->create(placement, *pod, deadline);
   entry = store_.find(job.uid);
-  if (entry == nullptr) co_return;
+  if (entry == nullptr || !is_about(*entry, placement.tag)) co_return;
   if (instance) {
     entry->resolved.reset();
     co_return post(job.uid, core::event::Created{std::move(*instance)});
@@ -190,24 +198,29 @@ async::Loop PodController::call_provider(Job job) {
   PodEntry* entry = store_.find(job.uid);
   if (entry == nullptr || !entry->record.placement) co_return;
   provider::ThrottledProvider* const provider = d_.providers->find(entry->record.placement->provider);
+  const base::InstanceTag tag = entry->record.placement->tag;
   const base::Deadline deadline = d_.timers->now() + kCallDeadline;
+  const auto answered = [this, &job, &tag](core::Event event) {
+    const PodEntry* now = store_.find(job.uid);
+    if (now != nullptr && is_about(*now, tag)) post(job.uid, std::move(event));
+  };
   if (const auto* terminate = std::get_if<a::Terminate>(&job.action)) {
     auto done = co_await provider->terminate(terminate->ref, terminate->grace, deadline);
-    if (done) co_return post(job.uid, core::event::TerminateAccepted{});
-    co_return post(job.uid, core::event::TerminateFailed{std::move(done.error())});
+    if (done) co_return answered(core::event::TerminateAccepted{});
+    co_return answered(core::event::TerminateFailed{std::move(done.error())});
   }
   if (const auto* confirm = std::get_if<a::Confirm>(&job.action)) {
     auto instance = co_await provider->get(confirm->ref, deadline);
-    if (instance) co_return post(job.uid, core::event::InstanceSeen{std::move(*instance)});
-    if (instance.error().kind == base::ErrorKind::kNotFound) co_return post(job.uid, core::event::InstanceGone{});
+    if (instance) co_return answered(core::event::InstanceSeen{std::move(*instance)});
+    if (instance.error().kind == base::ErrorKind::kNotFound) co_return answered(core::event::InstanceGone{});
     co_return;
   }
   if (const auto* start = std::get_if<a::StartContainer>(&job.action)) {
     const std::string container = start->container;
     auto done =
         co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart, deadline);
-    if (done) co_return post(job.uid, core::event::ContainerStarted{container});
-    post(job.uid, core::event::ContainerStartFailed{container, std::move(done.error())});
+    if (done) co_return answered(core::event::ContainerStarted{container});
+    answered(core::event::ContainerStartFailed{container, std::move(done.error())});
   }
 }
 
