@@ -102,6 +102,8 @@ class PodStep {
   void on_delete();
   void stop(model::InstanceRef ref, model::StopReason why, std::string message = {});
   void terminate(model::Stopping& stopping);
+  /// What the instance may take to end, as things stand.
+  std::chrono::seconds grace_of(const model::Stopping& stopping) const;
   void stopped();
 
   // the end

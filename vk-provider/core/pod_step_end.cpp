@@ -34,7 +34,7 @@ void PodStep::on(const event::TerminateAccepted&) {
   const auto grace = stopping->asked_grace.value_or(std::chrono::seconds(0));
   stopping->retry_at = now_.steady + grace + kTerminateAgain;
   act(action::Confirm{stopping->ref});
-  if (grace > grace_left()) return terminate(*stopping);
+  if (grace > grace_of(*stopping)) return terminate(*stopping);
   wake_at(stopping->retry_at);
 }
 
@@ -100,7 +100,7 @@ void PodStep::on_delete() {
     return;
   }
   if (auto* stopping = find<Stopping>()) {
-    const bool shorter = stopping->asked_grace && *stopping->asked_grace > grace_left();
+    const bool shorter = stopping->asked_grace && *stopping->asked_grace > grace_of(*stopping);
     if (shorter && !stopping->call_under_way) terminate(*stopping);
     return;
   }
@@ -120,10 +120,14 @@ void PodStep::stop(model::InstanceRef ref, StopReason why, std::string message) 
   terminate(*find<Stopping>());
 }
 
+std::chrono::seconds PodStep::grace_of(const Stopping& stopping) const {
+  if (stopping.why == StopReason::kDeleted) return grace_left();
+  if (stopping.why == StopReason::kTerminalPod && !r_.deleting) return r_.spec->grace;
+  return std::chrono::seconds(0);
+}
+
 void PodStep::terminate(Stopping& stopping) {
-  std::chrono::seconds grace{0};
-  if (stopping.why == StopReason::kDeleted) grace = grace_left();
-  if (stopping.why == StopReason::kTerminalPod && !r_.deleting) grace = r_.spec->grace;
+  const std::chrono::seconds grace = grace_of(stopping);
   stopping.asked_grace = grace;
   stopping.call_under_way = true;
   act(action::Terminate{stopping.ref, grace});

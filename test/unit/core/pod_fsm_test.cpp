@@ -558,6 +558,18 @@ TEST_CASE("a copied manifest is bought for as if our annotation were not there")
   CHECK(life.does<action::Choose>());
 }
 
+TEST_CASE("an instance of a pod that somebody else ended is told to end once, and then waited for") {
+  Life life;
+  life.to_running();
+  model::ObservedPod observed = life.record.observed;
+  observed.status.phase = model::PodPhase::kFailed;
+  life.on(event::PodSeen{observed});
+  REQUIRE(life.does<action::Terminate>());
+  life.on(event::TerminateAccepted{});
+  CHECK(life.does<action::Confirm>());
+  CHECK_FALSE(life.does<action::Terminate>());
+}
+
 TEST_CASE("somebody else's terminal phase is respected and the instance given back") {
   Life life;
   life.to_running();
