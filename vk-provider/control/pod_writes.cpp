@@ -57,9 +57,15 @@ void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
 }
 
 async::Loop PodController::write(Job job) {
-  if (std::holds_alternative<core::action::WriteIntent>(job.action)) return write_intent(std::move(job.uid));
-  if (std::holds_alternative<core::action::DeletePod>(job.action)) return delete_pod(std::move(job.uid));
-  return write_status(std::move(job.uid));
+  // A process that stood still may find its answers before it finds that its lease is gone: then somebody else writes.
+  if (!d_.may_create_until(d_.timers->now())) co_return;
+  if (std::holds_alternative<core::action::WriteIntent>(job.action)) {
+    co_await write_intent(std::move(job.uid));
+  } else if (std::holds_alternative<core::action::DeletePod>(job.action)) {
+    co_await delete_pod(std::move(job.uid));
+  } else {
+    co_await write_status(std::move(job.uid));
+  }
 }
 
 async::Loop PodController::write_intent(base::PodUid uid) {
