@@ -15,7 +15,7 @@ export PYTHONPATH := $(CURDIR)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build test soak lint format demo bench cluster-up cluster-down clean
+.PHONY: help setup build test soak simulate lint format demo bench cluster-up cluster-down clean
 
 help: ## list the verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -33,6 +33,13 @@ test: ## run every check and test; the last line is "N passed, N failed"
 
 soak: ## run the tests that take minutes and more
 	@test/run.sh --soak
+
+simulate: ## run many lives in virtual time (SEEDS=n or a..b, MINUTES=m)
+	@$(SETUP) packages
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target simulation
+	@build/release/simulation run --jobs "$$(nproc)" $(if $(SEEDS)$(MINUTES),,--seeds 1000) \
+	  $(if $(SEEDS),--seeds '$(SEEDS)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
 lint: ## check format, includes, headers and clang-tidy
 	@$(SETUP) packages venv

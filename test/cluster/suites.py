@@ -156,7 +156,7 @@ def build(preset: str, *targets: str) -> Outcome:
 
 
 def build_asan() -> Outcome:
-    return build("asan", "unit_tests")
+    return build("asan", "unit_tests", "simulation")
 
 
 def defines(preset: str, target: str) -> bool:
@@ -231,6 +231,30 @@ def integration() -> Outcome:
             engine.stop()
 
 
+def simulate(preset: str, *arguments: str) -> Command:
+    return run([BUILD / preset / "simulation", *arguments], timeout=300)
+
+
+def simulation() -> Outcome:
+    """Many lives in virtual time, the planted bugs, and the bugs of the past."""
+    jobs = f"--jobs={os.cpu_count() or 1}"
+    digests = [simulate(preset, "digest", "--seeds=5") for preset in ("release", "asan")]
+    same = digests[0].code == 0 and digests[0].output == digests[1].output
+    outcome = Outcome(int(same), int(not same), "" if same else "one plan left two traces")
+    for command in (
+        simulate("release", "run", "--lives=20000", "--coverage", jobs),
+        simulate("asan", "run", "--lives=500", jobs),
+        simulate("release", "mutants", jobs),
+        simulate("release", "check", "test/simulation/regressions"),
+    ):
+        counted = parse_lint(command.output) or Outcome(passed=int(command.code == 0))
+        counted = judged(counted, command)
+        outcome.passed += counted.passed
+        outcome.failed += counted.failed
+        outcome.note = outcome.note or counted.note
+    return outcome
+
+
 STEPS = (
     Step("build release", lambda: build("release")),
     Step("unit release", lambda: catch("release", "unit_tests")),
@@ -243,6 +267,7 @@ STEPS = (
     ),
     Step("build asan", build_asan),
     Step("unit asan", lambda: catch("asan", "unit_tests")),
+    Step("simulation", simulation),
     Step("lint", lint),
 )
 

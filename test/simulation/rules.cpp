@@ -172,7 +172,7 @@ constexpr Rule make(std::string_view name) {
 }  // namespace
 
 const std::vector<Rule>& rules() {
-  static const std::vector<Rule> kRules = {
+  static const std::vector<Rule> table = {
       make<one_instance>("one live instance for a pod"),
       make<intent_first>("the intent stands before money is spent"),
       make<never_twice>("what ran is never bought again"),
@@ -189,7 +189,7 @@ const std::vector<Rule>& rules() {
       make<few_calls>("few calls of a provider"),
       make<node_ready>("the node is Ready"),
   };
-  return kRules;
+  return table;
 }
 
 }  // namespace spillway::simulation

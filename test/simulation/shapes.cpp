@@ -22,7 +22,7 @@ void ends(json& pod, const char* policy, const char* after, const char* codes) {
 }  // namespace
 
 const std::vector<Shape>& shapes() {
-  static const std::vector<Shape> kShapes = {
+  static const std::vector<Shape> table = {
       {"plain", 12, true, [](json&) {}},
       {"succeeds", 24, true, [](json& pod) { ends(pod, "Never", "5s", "0"); }},
       {"fails", 4, true, [](json& pod) { ends(pod, "Never", "3s", "3"); }},
@@ -51,7 +51,7 @@ const std::vector<Shape>& shapes() {
       {"held", 2, true, [](json& pod) { pod["metadata"]["finalizers"] = json::array({kFinalizer}); }},
       {"no-gpu", 2, true, [](json& pod) { pod["spec"]["containers"][0]["resources"] = json::object(); }},
   };
-  return kShapes;
+  return table;
 }
 
 json make_pod(const Shape& shape, const std::string& name, const std::string& node, const std::string& owner_uid) {

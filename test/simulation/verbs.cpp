@@ -270,8 +270,8 @@ std::vector<Verb> make_verbs() {
 }  // namespace
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> kVerbs = make_verbs();
-  return kVerbs;
+  static const std::vector<Verb> table = make_verbs();
+  return table;
 }
 
 }  // namespace spillway::simulation
