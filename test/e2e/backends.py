@@ -279,7 +279,10 @@ class DockerBackend:
             "restart": matching(
                 method="POST", path="*/containers/*/start", where=self._starts_container
             ),
-            "pull": matching(method="POST", path="*/images/create"),
+            # The import of our sandbox's image is a POST of the same path.
+            "pull": matching(
+                method="POST", path="*/images/create", where=lambda r: "fromImage" in r.query
+            ),
         }[name]
 
     def _starts_container(self, request: Request) -> bool:
