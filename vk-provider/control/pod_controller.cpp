@@ -353,7 +353,7 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   if (!entry.record.placement) return;
   ProviderLanes& provider = lanes(entry.record.placement->provider);
   Lane<Job>& lane = std::holds_alternative<a::Create>(action) ? *provider.create : *provider.other;
-  lane.push(Job{uid, std::move(action)});
+  lane.push(Job{uid, std::move(action), entry.record.placement->tag});
 }
 
 void PodController::log_move(const PodEntry& entry) const {

@@ -95,6 +95,7 @@ class PodController {
   struct Job {
     base::PodUid uid;
     core::Action action;
+    base::InstanceTag tag{};  // of a call to a provider: the attempt that it is about
   };
   struct ProviderLanes {
     std::unique_ptr<Lane<Job>> create;

@@ -31,7 +31,7 @@ base::Result<model::ResolvedPod> make_resolved(model::PodSpecPtr spec, std::vect
   return pod;
 }
 
-/// A late answer about an earlier attempt says nothing of the current one.
+/// Neither a late answer about an earlier attempt nor a call that waited in its lane says anything of the current one.
 bool is_about(const PodEntry& entry, const base::InstanceTag& tag) {
   return entry.record.placement && entry.record.placement->tag == tag;
 }
@@ -155,7 +155,7 @@ PodController::ProviderLanes& PodController::lanes(const base::ProviderName& pro
 
 async::Loop PodController::create(Job job) {
   PodEntry* entry = store_.find(job.uid);
-  if (entry == nullptr || !entry->record.placement) co_return;
+  if (entry == nullptr || !is_about(*entry, job.tag)) co_return;
   // The job may have waited in its lane until the pod had moved on.
   const auto* creating = std::get_if<model::Creating>(&entry->record.stage);
   const bool booting = std::holds_alternative<model::Booting>(entry->record.stage) && !entry->record.deleting;
@@ -196,13 +196,12 @@ async::Loop PodController::create(Job job) {
 async::Loop PodController::call_provider(Job job) {
   namespace a = core::action;
   PodEntry* entry = store_.find(job.uid);
-  if (entry == nullptr || !entry->record.placement) co_return;
+  if (entry == nullptr || !is_about(*entry, job.tag)) co_return;
   provider::ThrottledProvider* const provider = d_.providers->find(entry->record.placement->provider);
-  const base::InstanceTag tag = entry->record.placement->tag;
   const base::Deadline deadline = d_.timers->now() + kCallDeadline;
-  const auto answered = [this, &job, &tag](core::Event event) {
+  const auto answered = [this, &job](core::Event event) {
     const PodEntry* now = store_.find(job.uid);
-    if (now != nullptr && is_about(*now, tag)) post(job.uid, std::move(event));
+    if (now != nullptr && is_about(*now, job.tag)) post(job.uid, std::move(event));
   };
   if (const auto* terminate = std::get_if<a::Terminate>(&job.action)) {
     auto done = co_await provider->terminate(terminate->ref, terminate->grace, deadline);
