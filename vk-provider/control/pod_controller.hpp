@@ -131,6 +131,8 @@ class PodController {
   async::Loop write_intent(base::PodUid uid);
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
+  /// True if the pod does not show that status, or the state and addresses that belong to it.
+  bool differs(const PodEntry& entry, const model::PodStatus& wanted, base::TimePoint now) const;
   void write_ended(const base::PodUid& uid, PodEntry& entry);
   void note_published(PodEntry& entry, bool running, bool ready);
   static void note_own_version(PodEntry& entry, std::string_view version);

@@ -32,6 +32,16 @@ void note_answer(core::event::StatusWritten& written, const kube::WrittenPod& an
 
 }  // namespace
 
+bool PodController::differs(const PodEntry& entry, const model::PodStatus& wanted, base::TimePoint now) const {
+  const model::PodRecord& r = entry.record;
+  if (!model::shows(r.observed.status, wanted)) return true;
+  const auto state = core::wanted_state(r);
+  const bool state_differs = state && r.observed.state_fingerprint != model::fingerprint(*state);
+  const auto* booting = std::get_if<model::Booting>(&r.stage);
+  const bool too_early = booting != nullptr && now - booting->since < d_.policy.write_instance_after;
+  return (state_differs && !too_early) || core::wanted_addresses(r) != r.observed.addresses;
+}
+
 void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
   if (entry.write_under_way) return;
   const base::Now now = d_.timers->both();
@@ -40,18 +50,8 @@ void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
     wakes_.add(uid, entry.write_again_at);
     return waker_->wake();
   }
-  const model::PodRecord& r = entry.record;
-  const auto wanted = core::wanted_status(r, entry.profile->internal_ip, now);
-  if (!wanted) return;
-  bool needed = !model::shows(r.observed.status, *wanted);
-  if (!needed) {
-    const auto state = core::wanted_state(r);
-    const bool state_differs = state && r.observed.state_fingerprint != model::fingerprint(*state);
-    const auto* booting = std::get_if<model::Booting>(&r.stage);
-    const bool too_early = booting != nullptr && now.steady - booting->since < d_.policy.write_instance_after;
-    needed = (state_differs && !too_early) || core::wanted_addresses(r) != r.observed.addresses;
-  }
-  if (!needed) return;
+  const auto wanted = core::wanted_status(entry.record, entry.profile->internal_ip, now);
+  if (!wanted || !differs(entry, *wanted, now.steady)) return;
   entry.write_under_way = true;
   writes_.push(Job{uid, core::action::WriteStatus{}});
 }
@@ -108,7 +108,8 @@ async::Loop PodController::write_status(base::PodUid uid) {
   if (entry == nullptr) co_return;
   const model::PodRecord& r = entry->record;
   const auto wanted = core::wanted_status(r, entry->profile->internal_ip, d_.timers->both());
-  if (!wanted) co_return write_ended(uid, *entry);
+  // What was to be written may have passed while the job waited.
+  if (!wanted || !differs(*entry, *wanted, d_.timers->now())) co_return write_ended(uid, *entry);
   kube::PodStatusPatch patch;
   patch.key = r.key();
   patch.status = *wanted;
