@@ -33,7 +33,8 @@ std::string unsettled(const Facts& facts, const Users& users, bool scarce) {
     if (instance.foreign) continue;
     const PodFacts* pod = facts.find_pod(instance.uid);
     if (pod == nullptr || pod->gone) return "instance " + instance.id + " has no pod";
-    if (instance.over_cap && !instance.ending) return "instance " + instance.id + " costs more than the cap";
+    if (instance.over_cap && !instance.ending && !instance.exited)
+      return "instance " + instance.id + " costs more than the cap";
   }
   for (const auto& [order, uid] : facts.living()) {
     if (std::string wrong = check_pod(facts, users, *facts.find_pod(uid), scarce); !wrong.empty()) return wrong;

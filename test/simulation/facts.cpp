@@ -88,7 +88,7 @@ PodFacts& Facts::pod_gone(const std::string& uid, base::TimePoint now) {
 
 size_t Facts::recent(base::TimePoint now) {
   while (!gone_at_.empty() && now - gone_at_.front() > std::chrono::minutes(1)) gone_at_.pop_front();
-  return living_.size() + gone_at_.size();
+  return living_.size() + instances_.size() + gone_at_.size();
 }
 
 PodFacts* Facts::find_pod(const std::string& uid) {
@@ -140,9 +140,10 @@ InstanceFacts& Facts::instance_seen(int cloud, const providers::fake::Sight& sig
   return facts;
 }
 
-void Facts::instance_gone(int cloud, const std::string& id) {
+void Facts::instance_gone(int cloud, const std::string& id, base::TimePoint now) {
   const auto it = instances_.find(key(cloud, id));
   if (it == instances_.end()) return;
+  gone_at_.push_back(now);
   if (const auto pod = by_pod_.find(it->second.uid); pod != by_pod_.end()) {
     pod->second.erase(it->first);
     if (pod->second.empty()) by_pod_.erase(pod);

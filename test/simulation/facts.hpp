@@ -81,11 +81,11 @@ class Facts {
   size_t pods() const { return pods_.size(); }
   /// Those whose object exists, by creation.
   const std::map<std::uint64_t, std::string>& living() const { return living_; }
-  /// How many existed within the last minute.
+  /// How many pods and instances existed within the last minute.
   size_t recent(base::TimePoint now);
 
   InstanceFacts& instance_seen(int cloud, const providers::fake::Sight& sight);
-  void instance_gone(int cloud, const std::string& id);
+  void instance_gone(int cloud, const std::string& id, base::TimePoint now);
   const InstanceFacts* find_instance(int cloud, const std::string& id) const;
   /// Existing instances of one pod.
   std::vector<const InstanceFacts*> instances_of(const std::string& uid) const;

@@ -108,6 +108,7 @@ std::string no_idle_write(const Facts&, const PodWrite& write) {
 // An intent on a pod that was deleted or has ended buys for nobody; its version as a precondition is there for that.
 std::string intent_on_living(const Facts&, const PodWrite& write) {
   if (!write.object || write.after->intents.size() == write.before->intents.size()) return {};
+  if (write.before->ended_by_others) return {};
   if (write.before->deleting) return "pod " + write.before->name + " is being deleted, and got an intent";
   if (write.before->phase == Phase::kTerminal) return "pod " + write.before->name + " has ended, and got an intent";
   return {};
@@ -117,10 +118,12 @@ std::string intent_on_living(const Facts&, const PodWrite& write) {
 // what is beside it grows with the pods.
 std::string few_calls(const Facts&, const CallRate& rate) {
   constexpr int kListings = 610;
-  int allowed = 100 + 12 * rate.pods;
+  int allowed = 100 + 8 * rate.things;
+  // Listings that leave everything out lead to a question for each instance.
+  if (rate.call == providers::fake::Call::kGet) allowed = 100 + 20 * rate.things;
   if (rate.call == providers::fake::Call::kListOwned) allowed = kListings;
   // A pod may try every offer that is left, several times a minute.
-  if (rate.call == providers::fake::Call::kCreate) allowed = 100 + 60 * rate.pods;
+  if (rate.call == providers::fake::Call::kCreate) allowed = 100 + 40 * rate.things;
   if (rate.calls <= allowed) return {};
   return rate.provider + " was asked " + std::to_string(rate.calls) +
          " times within a minute: " + std::string(to_string(rate.call));
@@ -130,7 +133,9 @@ std::string few_calls(const Facts&, const CallRate& rate) {
 std::string too_dear_ends(const Facts& facts, const Moment& moment) {
   if (moment.good_for < std::chrono::minutes(1)) return {};
   for (const auto& [key, instance] : facts.instances()) {
-    if (!instance.over_cap || instance.ending || moment.now - instance.since < std::chrono::minutes(2)) continue;
+    if (!instance.over_cap || instance.ending || instance.exited ||
+        moment.now - instance.since < std::chrono::minutes(2))
+      continue;
     const PodFacts* pod = facts.find_pod(instance.uid);
     if (pod != nullptr && !pod->gone) return "instance " + instance.id + " costs more than the cap";
   }

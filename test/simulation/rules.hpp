@@ -42,7 +42,7 @@ struct CallRate {
   std::string provider;
   providers::fake::Call call{};
   int calls = 0;
-  int pods = 0;  // that existed within that minute
+  int things = 0;  // pods and instances that existed within that minute
 };
 
 /// What is looked at every few seconds.

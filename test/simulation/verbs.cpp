@@ -245,7 +245,7 @@ std::vector<Verb> make_verbs() {
       {"overcharge",
        "instances cost more than was offered",
        12,
-       {kCloud, {"percent", 1, 10'000, 50, 400}, kLasts},
+       {kCloud, {"percent", 1, 10'000, 150, 1'000}, kLasts},
        overcharge},
       {"bad-image", "an image cannot be pulled", 1, {kCloud, kLasts}, bad_image},
       {"hurt",

@@ -162,7 +162,7 @@ void World::count_call(Machine& from, CloudSite& site, fake::Call call) {
   rate.provider = site.name;
   rate.call = call;
   rate.calls = static_cast<int>(calls.size());
-  rate.pods = static_cast<int>(facts_.recent(agenda_.now()));
+  rate.things = static_cast<int>(facts_.recent(agenda_.now()));
   for (const Rule& rule : rules()) {
     if (rule.rate == nullptr) continue;
     if (std::string wrong = rule.rate(facts_, rate); !wrong.empty()) violate(rule.name, std::move(wrong));
@@ -181,7 +181,7 @@ void World::seen(CloudSite& site, const fake::Sight& sight) {
     if (rule.sight == nullptr) continue;
     if (std::string wrong = rule.sight(facts_, instance); !wrong.empty()) violate(rule.name, std::move(wrong));
   }
-  if (sight.what == fake::Sight::What::kGone) facts_.instance_gone(site.index, instance.id);
+  if (sight.what == fake::Sight::What::kGone) facts_.instance_gone(site.index, instance.id, agenda_.now());
 }
 
 void World::look() {
