@@ -102,7 +102,10 @@ if [[ ${#modules[@]} -gt 0 ]] && command -v python3 >/dev/null && have_go; then
   build_pid=$!
   trap '[[ -z "$build_pid" ]] || kill "$build_pid" 2>/dev/null || true' EXIT
 fi
-if wants packages; then install_packages; fi
+if wants packages; then
+  install_packages
+  vk-provider/base/build_prometheus.sh >&2
+fi
 if wants venv; then make_venv; fi
 if [[ -n "$build_pid" ]]; then
   wait "$build_pid" || { build_pid=""; say "building the Go programs failed"; exit 1; }
