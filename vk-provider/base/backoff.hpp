@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/error.hpp"
 
 namespace spillway::base {
 
@@ -12,5 +13,8 @@ struct BackoffPolicy {
 
 /// The wait before retry number `retry` (1 is the first): first, 2*first, 4*first, ... but never over the cap.
 Duration backoff_delay(const BackoffPolicy& policy, int retry);
+
+/// `wait`, or longer if whoever answered asked to be left alone for longer (Retry-After).
+Duration heed_retry_after(Duration wait, const Error& error);
 
 }  // namespace spillway::base

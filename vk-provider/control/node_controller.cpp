@@ -327,8 +327,8 @@ void NodeController::refuse(const kube::ObservedNode& node) {
 base::TimePoint NodeController::retry_at(const base::Error& error, const char* what) {
   failures_.add();
   const base::BackoffPolicy policy{milliseconds(200), seconds(7)};
-  base::Duration wait = random_.jittered(base::backoff_delay(policy, ++failed_in_a_row_), 0.2);
-  if (error.retry_after) wait = std::max(wait, base::Duration(*error.retry_after));
+  const base::Duration own = random_.jittered(base::backoff_delay(policy, ++failed_in_a_row_), 0.2);
+  const base::Duration wait = base::heed_retry_after(own, error);
   problem_ = std::string(what) + ": " + error.message;
   const base::TimePoint now = timers_.now();
   if (last_complaint_ && now - *last_complaint_ < minutes(1) && failed_in_a_row_ > 1) {

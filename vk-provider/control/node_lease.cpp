@@ -104,9 +104,9 @@ async::Loop NodeLease::run() {
       }
       ++failures;
       const bool at_once = error.kind == ErrorKind::kConflict && failures <= kImmediateRetries;
-      base::Duration wait = at_once ? base::Duration{} : random_.jittered(base::backoff_delay(retry, failures), 0.2);
-      if (error.retry_after) wait = std::max(wait, base::Duration(*error.retry_after));
-      next = timers_.now() + wait;
+      const base::Duration own =
+          at_once ? base::Duration{} : random_.jittered(base::backoff_delay(retry, failures), 0.2);
+      next = timers_.now() + base::heed_retry_after(own, error);
     }
     base::Duration offset = offset_of(timers_);
     while (timers_.now() < next && !owner_changed_) {

@@ -97,6 +97,11 @@ class PodController {
     core::Action action;
     base::InstanceTag tag{};  // of a call to a provider: the attempt that it is about
   };
+  /// What our annotations should say and do not.
+  struct Stale {
+    std::optional<model::StateRecord> state;
+    std::optional<std::string> addresses;
+  };
   struct ProviderLanes {
     std::unique_ptr<Lane<Job>> create;
     std::unique_ptr<Lane<Job>> other;
@@ -131,8 +136,9 @@ class PodController {
   async::Loop write_intent(base::PodUid uid);
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
-  /// True if the pod does not show that status, or the state and addresses that belong to it.
-  bool differs(const PodEntry& entry, const model::PodStatus& wanted, base::TimePoint now) const;
+  static Stale stale_annotations(const model::PodRecord& record);
+  /// True if the pod does not show that status, or if its annotations are to be written now.
+  bool is_due(const PodEntry& entry, const model::PodStatus& wanted, const Stale& stale, base::TimePoint now) const;
   void write_ended(const base::PodUid& uid, PodEntry& entry);
   void note_published(PodEntry& entry, bool running, bool ready);
   static void note_own_version(PodEntry& entry, std::string_view version);

@@ -32,14 +32,22 @@ void note_answer(core::event::StatusWritten& written, const kube::WrittenPod& an
 
 }  // namespace
 
-bool PodController::differs(const PodEntry& entry, const model::PodStatus& wanted, base::TimePoint now) const {
+PodController::Stale PodController::stale_annotations(const model::PodRecord& record) {
+  Stale stale;
+  stale.state = core::wanted_state(record);
+  if (stale.state && record.observed.state_fingerprint == model::fingerprint(*stale.state)) stale.state.reset();
+  stale.addresses = core::wanted_addresses(record);
+  if (*stale.addresses == record.observed.addresses) stale.addresses.reset();
+  return stale;
+}
+
+bool PodController::is_due(const PodEntry& entry, const model::PodStatus& wanted, const Stale& stale,
+                           base::TimePoint now) const {
   const model::PodRecord& r = entry.record;
-  if (!model::shows(r.observed.status, wanted)) return true;
-  const auto state = core::wanted_state(r);
-  const bool state_differs = state && r.observed.state_fingerprint != model::fingerprint(*state);
+  if (stale.addresses || !model::shows(r.observed.status, wanted)) return true;
   const auto* booting = std::get_if<model::Booting>(&r.stage);
   const bool too_early = booting != nullptr && now - booting->since < d_.policy.write_instance_after;
-  return (state_differs && !too_early) || core::wanted_addresses(r) != r.observed.addresses;
+  return stale.state && !too_early;
 }
 
 void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
@@ -51,7 +59,7 @@ void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
     return waker_->wake();
   }
   const auto wanted = core::wanted_status(entry.record, entry.profile->internal_ip, now);
-  if (!wanted || !differs(entry, *wanted, now.steady)) return;
+  if (!wanted || !is_due(entry, *wanted, stale_annotations(entry.record), now.steady)) return;
   entry.write_under_way = true;
   writes_.push(Job{uid, core::action::WriteStatus{}});
 }
@@ -107,17 +115,17 @@ async::Loop PodController::write_status(base::PodUid uid) {
   PodEntry* entry = store_.find(uid);
   if (entry == nullptr) co_return;
   const model::PodRecord& r = entry->record;
-  const auto wanted = core::wanted_status(r, entry->profile->internal_ip, d_.timers->both());
+  const base::Now now = d_.timers->both();
+  const auto wanted = core::wanted_status(r, entry->profile->internal_ip, now);
+  Stale stale = stale_annotations(r);
   // What was to be written may have passed while the job waited.
-  if (!wanted || !differs(*entry, *wanted, d_.timers->now())) co_return write_ended(uid, *entry);
+  if (!wanted || !is_due(*entry, *wanted, stale, now.steady)) co_return write_ended(uid, *entry);
   kube::PodStatusPatch patch;
   patch.key = r.key();
   patch.status = *wanted;
   patch.previous = r.observed.status;
-  const auto state = core::wanted_state(r);
-  if (state && r.observed.state_fingerprint != model::fingerprint(*state)) patch.state = state;
-  const std::string addresses = core::wanted_addresses(r);
-  if (addresses != r.observed.addresses) patch.addresses = addresses;
+  patch.state = std::move(stale.state);
+  patch.addresses = std::move(stale.addresses);
 
   // Compared now: the watch may bring the new status before the answer comes.
   const bool becomes_running = is_running(*wanted) && !is_running(r.observed.status);
@@ -126,7 +134,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   core::event::StatusWritten written;
   written.status = *wanted;
   written.state = patch.state;
-  written.addresses = addresses;
+  written.addresses = patch.addresses.value_or(r.observed.addresses);
   auto answer = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
@@ -149,8 +157,7 @@ async::Loop PodController::write_status(base::PodUid uid) {
   ++entry->write_failures;
   base::Duration delay = base::backoff_delay(kWriteBackoff, entry->write_failures);
   if (error.kind == base::ErrorKind::kInvalid) delay = kRejectedRetry;
-  if (error.retry_after) delay = std::max<base::Duration>(delay, *error.retry_after);
-  entry->write_again_at = d_.timers->now() + delay;
+  entry->write_again_at = d_.timers->now() + base::heed_retry_after(delay, error);
   wakes_.add(uid, entry->write_again_at);
   waker_->wake();
 }

@@ -10,9 +10,13 @@
 #include <utility>
 #include <variant>
 
+#include "vk-provider/base/backoff.hpp"
 #include "vk-provider/core/pod_fsm.hpp"
 
 namespace spillway::core {
+
+/// Between two tries of a call to a provider that is in trouble.
+inline constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
 
 class PodStep {
  public:

@@ -21,7 +21,6 @@ using model::StopReason;
 using model::Waiting;
 using model::WaitReason;
 
-constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
 constexpr Duration kTerminateAgain = std::chrono::seconds(30);
 
 }  // namespace
@@ -48,9 +47,8 @@ void PodStep::on(const event::TerminateFailed& e) {
     return act(action::Confirm{stopping->ref});
   }
   if (stopping->failures++ == 0) tell(true, "FailedKillPod", e.error.message);
-  Duration delay = base::backoff_delay(kProviderBackoff, stopping->failures);
-  if (e.error.retry_after) delay = std::max<Duration>(delay, *e.error.retry_after);
-  stopping->retry_at = now_.steady + delay;
+  stopping->retry_at =
+      now_.steady + base::heed_retry_after(base::backoff_delay(kProviderBackoff, stopping->failures), e.error);
   wake_at(stopping->retry_at);
 }
 
@@ -71,8 +69,7 @@ void PodStep::on(const event::PodDeleteFailed& e) {
   finished->delete_under_way = false;
   // Not found, or another UID under that name: this pod is gone.
   if (e.error.kind == ErrorKind::kNotFound || e.error.kind == ErrorKind::kConflict) return on(event::PodGone{});
-  finished->retry_at = now_.steady + std::max<Duration>(e.error.retry_after.value_or(std::chrono::milliseconds(0)),
-                                                        std::chrono::seconds(1));
+  finished->retry_at = now_.steady + base::heed_retry_after(std::chrono::seconds(1), e.error);
   wake_at(finished->retry_at);
 }
 

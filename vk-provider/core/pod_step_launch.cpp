@@ -21,7 +21,6 @@ using model::Waiting;
 using model::WaitReason;
 
 constexpr base::BackoffPolicy kApiBackoff{std::chrono::milliseconds(200), std::chrono::seconds(10)};
-constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
 constexpr Duration kLookUpEvery = std::chrono::seconds(1);
 constexpr Duration kSoldOutFor = std::chrono::seconds(30);
 constexpr Duration kProviderFullFor = std::chrono::minutes(5);
@@ -185,10 +184,8 @@ void PodStep::start_failed(const std::string& reason, const std::string& message
 
 void PodStep::retry_at(Creating& creating, const base::Error& error, const base::BackoffPolicy& backoff) {
   ++creating.failures;
-  Duration delay = base::backoff_delay(backoff, creating.failures);
-  if (error.retry_after) delay = std::max<Duration>(delay, *error.retry_after);
   creating.step = Creating::Step::kRetry;
-  creating.until = now_.steady + delay;
+  creating.until = now_.steady + base::heed_retry_after(base::backoff_delay(backoff, creating.failures), error);
   wake_at(creating.until);
 }
 
@@ -198,9 +195,8 @@ void PodStep::resume_failed(model::Booting& booting, const base::Error& error) {
     return stop(booting.instance.ref, model::StopReason::kImagePull, error.message);
   }
   if (booting.resume_failures++ == 0) tell(true, "FailedCreate", error.message);
-  Duration delay = base::backoff_delay(kProviderBackoff, booting.resume_failures);
-  if (error.retry_after) delay = std::max<Duration>(delay, *error.retry_after);
-  booting.resume_at = now_.steady + delay;
+  booting.resume_at =
+      now_.steady + base::heed_retry_after(base::backoff_delay(kProviderBackoff, booting.resume_failures), error);
   wake_at(*booting.resume_at);
 }
 

@@ -66,8 +66,7 @@ class Client {
   /// metadata.uid of the namespace kube-system.
   async::Task<std::string> get_cluster_uid(base::Deadline deadline);
 
-  /// kConflict: the object is another pod by now, or (with a resource_version) somebody wrote
-  /// it.
+  /// kConflict: the object is another pod by now, or (with a resource_version) somebody wrote it.
   async::Task<WrittenPod> patch_pod_status(PodStatusPatch patch, base::Deadline deadline);
   /// Grace 0 with the UID as a precondition. kNotFound and kConflict (another UID by now) both mean that this pod is
   /// gone.

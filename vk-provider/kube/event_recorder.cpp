@@ -272,9 +272,7 @@ boost::asio::awaitable<void> EventRecorder::State::deliver(Key key) {
                        {{"reason", event.reason}, {"object", event.involved_name}, {"error", done.error()}});
       co_return;
     }
-    base::Duration pause = base::backoff_delay(kRetry, attempt);
-    if (done.error().retry_after) pause = std::max<base::Duration>(pause, *done.error().retry_after);
-    co_await timers.sleep_for(pause);
+    co_await timers.sleep_for(base::heed_retry_after(base::backoff_delay(kRetry, attempt), done.error()));
   }
 }
 

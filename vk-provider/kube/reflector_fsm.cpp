@@ -164,9 +164,7 @@ void ReflectorFsm::back_off(const base::Error* error) {
   ++failures_;
   Wait wait;
   wait.how_long = random_.jittered(base::backoff_delay(kBackoff, failures_), kJitter);
-  if (error != nullptr && error->retry_after) {
-    wait.how_long = std::max<base::Duration>(wait.how_long, *error->retry_after);
-  }
+  if (error != nullptr) wait.how_long = base::heed_retry_after(wait.how_long, *error);
   wait_ = wait;
 }
 
