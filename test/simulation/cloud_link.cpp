@@ -6,6 +6,7 @@
 #include "test/simulation/cloud_site.hpp"
 #include "test/simulation/exchange.hpp"
 #include "test/simulation/machine.hpp"
+#include "test/simulation/passing_provider.hpp"
 #include "test/simulation/world.hpp"
 
 namespace spillway::simulation {
@@ -16,51 +17,35 @@ using base::ErrorKind;
 
 /// A provider as its cloud allows it to be. Over a cloud that sells a tag twice it has to look before it buys: create
 /// is idempotent at the seam, whatever the cloud is.
-class TraitProvider final : public provider::Provider {
+class TraitProvider final : public PassingProvider {
  public:
   TraitProvider(std::unique_ptr<provider::Provider> inner, const CloudTraits& traits)
-      : inner_(std::move(inner)), info_(inner_->info()), looks_first_(traits.unique == 0) {
+      : PassingProvider(std::move(inner)), info_(PassingProvider::info()), looks_first_(traits.unique == 0) {
     info_.settle_time = std::chrono::milliseconds(traits.settle);
     if (traits.keeps != 0) return;
     info_.capabilities = {};
     for (size_t i = 0; i < static_cast<size_t>(model::Capability::kCount); ++i) {
       const auto c = static_cast<model::Capability>(i);
-      if (c != model::Capability::kKeepStopped && inner_->info().capabilities.has(c)) info_.capabilities.add(c);
+      if (c != model::Capability::kKeepStopped && PassingProvider::info().capabilities.has(c))
+        info_.capabilities.add(c);
     }
   }
 
   const provider::ProviderInfo& info() const override { return info_; }
-  async::Task<std::vector<model::Offer>> list_offers(base::Deadline deadline) override {
-    return inner_->list_offers(deadline);
-  }
   async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
                                       base::Deadline deadline) override {
     if (looks_first_) {
-      auto list = co_await inner_->list_owned(placement.tag.str(), deadline);
+      auto list = co_await inner().list_owned(placement.tag.str(), deadline);
       if (!list) co_return base::fail(ErrorKind::kUnavailable, "cannot look for the tag: " + list.error().message);
       for (model::Instance& instance : list->instances) {
         if (instance.tag == placement.tag) co_return std::move(instance);
       }
       if (!list->complete) co_return base::fail(ErrorKind::kUnavailable, "cannot look for the tag everywhere");
     }
-    co_return co_await inner_->create(std::move(placement), std::move(pod), deadline);
-  }
-  async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override {
-    return inner_->get(std::move(ref), deadline);
-  }
-  async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
-    return inner_->list_owned(std::move(tag_prefix), deadline);
-  }
-  async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override {
-    return inner_->terminate(std::move(ref), grace, deadline);
-  }
-  async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
-                                      base::Deadline deadline) override {
-    return inner_->control_container(std::move(ref), std::move(container), action, deadline);
+    co_return co_await inner().create(std::move(placement), std::move(pod), deadline);
   }
 
  private:
-  std::unique_ptr<provider::Provider> inner_;
   provider::ProviderInfo info_;
   bool looks_first_;
 };

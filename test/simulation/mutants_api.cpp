@@ -143,32 +143,19 @@ class LazyNodeLease final : public Passing {
   }
 };
 
-template <class Api>
-ApiPtr make(ApiPtr inner) {
-  return std::make_unique<Api>(std::move(inner));
-}
-
-Mutant mutant(std::string_view name, std::string_view bug, ApiPtr (*wrap)(ApiPtr)) {
-  Mutant out;
-  out.name = name;
-  out.bug = bug;
-  out.api = wrap;
-  return out;
-}
-
 }  // namespace
 
 std::vector<Mutant> api_mutants() {
   return {
-      mutant("delete-without-uid", "removes whatever pod has the name by now", edited<no_delete_precondition>),
-      mutant("patch-without-uid", "writes its status on whatever pod has the name by now",
+      Mutant("delete-without-uid", "removes whatever pod has the name by now", edited<no_delete_precondition>),
+      Mutant("patch-without-uid", "writes its status on whatever pod has the name by now",
              edited<no_patch_precondition>),
-      mutant("intent-without-version", "writes an intent on a pod that was deleted meanwhile", edited<no_version>),
-      mutant("no-intent", "buys first and writes it down afterwards", edited<no_intent>),
-      mutant("status-twice", "writes a status that stands already", make<Twice>),
-      mutant("old-status-last", "lets an older status overtake a newer one", make<OldLast>),
-      mutant("lease-is-free", "takes the lease although another daemon holds it", make<FreeLease>),
-      mutant("lazy-node-lease", "does not renew the lease of its node", make<LazyNodeLease>),
+      Mutant("intent-without-version", "writes an intent on a pod that was deleted meanwhile", edited<no_version>),
+      Mutant("no-intent", "buys first and writes it down afterwards", edited<no_intent>),
+      Mutant("status-twice", "writes a status that stands already", wrapped<Twice>),
+      Mutant("old-status-last", "lets an older status overtake a newer one", wrapped<OldLast>),
+      Mutant("lease-is-free", "takes the lease although another daemon holds it", wrapped<FreeLease>),
+      Mutant("lazy-node-lease", "does not renew the lease of its node", wrapped<LazyNodeLease>),
   };
 }
 

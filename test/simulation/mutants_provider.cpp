@@ -4,50 +4,17 @@
 #include <string>
 
 #include "test/simulation/mutants.hpp"
+#include "test/simulation/passing_provider.hpp"
 
 namespace spillway::simulation {
 namespace {
 
 using base::ErrorKind;
-using ProviderPtr = std::unique_ptr<provider::Provider>;
-
-class Passing : public provider::Provider {
- public:
-  explicit Passing(ProviderPtr inner) : inner_(std::move(inner)) {}
-
-  const provider::ProviderInfo& info() const override { return inner_->info(); }
-  async::Task<std::vector<model::Offer>> list_offers(base::Deadline deadline) override {
-    return inner_->list_offers(deadline);
-  }
-  async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
-                                      base::Deadline deadline) override {
-    return inner_->create(std::move(placement), std::move(pod), deadline);
-  }
-  async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override {
-    return inner_->get(std::move(ref), deadline);
-  }
-  async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
-    return inner_->list_owned(std::move(tag_prefix), deadline);
-  }
-  async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override {
-    return inner_->terminate(std::move(ref), grace, deadline);
-  }
-  async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
-                                      base::Deadline deadline) override {
-    return inner_->control_container(std::move(ref), std::move(container), action, deadline);
-  }
-
- protected:
-  provider::Provider& inner() { return *inner_; }
-
- private:
-  ProviderPtr inner_;
-};
 
 /// "No answer" is read as "bought nothing": the look for the tag is skipped.
-class LostIsRefused final : public Passing {
+class LostIsRefused final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
                                       base::Deadline deadline) override {
     auto instance = co_await inner().create(std::move(placement), std::move(pod), deadline);
@@ -58,9 +25,9 @@ class LostIsRefused final : public Passing {
 };
 
 /// What one listing leaves out is gone, whether it was complete or not.
-class ListIsTruth final : public Passing {
+class ListIsTruth final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
     auto list = co_await inner().list_owned(std::move(tag_prefix), deadline);
     if (!list) co_return list;
@@ -79,9 +46,9 @@ class ListIsTruth final : public Passing {
 };
 
 /// "On its way out" is read as "gone".
-class TerminatingIsGone final : public Passing {
+class TerminatingIsGone final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override {
     auto instance = co_await inner().get(std::move(ref), deadline);
     if (instance && instance->state == model::InstanceState::kTerminating) {
@@ -92,9 +59,9 @@ class TerminatingIsGone final : public Passing {
 };
 
 /// Told to end is ended: nobody looks whether it is.
-class ToldIsDone final : public Passing {
+class ToldIsDone final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override {
     told_.insert(ref.id.str());
     return inner().terminate(std::move(ref), grace, deadline);
@@ -109,9 +76,9 @@ class ToldIsDone final : public Passing {
 };
 
 /// Every second order to end an instance is lost in the provider, with a friendly answer.
-class HalfTerminates final : public Passing {
+class HalfTerminates final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override {
     if ((ref.id.str().back() - '0') % 2 == 0) co_return base::Result<void>();
     co_return co_await inner().terminate(std::move(ref), grace, deadline);
@@ -119,9 +86,9 @@ class HalfTerminates final : public Passing {
 };
 
 /// All instances of the account are ours.
-class NoTagCheck final : public Passing {
+class NoTagCheck final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
     auto list = co_await inner().list_owned(std::string(), deadline);
     if (!list) co_return list;
@@ -140,9 +107,9 @@ void forget_exit_codes(model::Instance& instance) {
 }
 
 /// Ended is ended well.
-class ExitZero final : public Passing {
+class ExitZero final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
     auto list = co_await inner().list_owned(std::move(tag_prefix), deadline);
     if (list) std::ranges::for_each(list->instances, forget_exit_codes);
@@ -156,9 +123,9 @@ class ExitZero final : public Passing {
 };
 
 /// The price that was offered is the price that is paid.
-class NoReadBack final : public Passing {
+class NoReadBack final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
                                       base::Deadline deadline) override {
     auto instance = co_await inner().create(std::move(placement), std::move(pod), deadline);
@@ -168,9 +135,9 @@ class NoReadBack final : public Passing {
 };
 
 /// Asks ten times where once is enough.
-class Nervous final : public Passing {
+class Nervous final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
     for (int i = 0; i < 19; ++i) (void)co_await inner().list_owned(tag_prefix, deadline);
     co_return co_await inner().list_owned(std::move(tag_prefix), deadline);
@@ -178,9 +145,9 @@ class Nervous final : public Passing {
 };
 
 /// Buys under another key than the one that was written down.
-class OtherKey final : public Passing {
+class OtherKey final : public PassingProvider {
  public:
-  using Passing::Passing;
+  using PassingProvider::PassingProvider;
   async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
                                       base::Deadline deadline) override {
     placement.tag = base::InstanceTag(placement.tag.str() + "0");
@@ -188,33 +155,21 @@ class OtherKey final : public Passing {
   }
 };
 
-template <class P>
-ProviderPtr make(ProviderPtr inner) {
-  return std::make_unique<P>(std::move(inner));
-}
-
-Mutant mutant(std::string_view name, std::string_view bug, ProviderPtr (*wrap)(ProviderPtr)) {
-  Mutant out;
-  out.name = name;
-  out.bug = bug;
-  out.provider = wrap;
-  return out;
-}
-
 }  // namespace
 
 std::vector<Mutant> provider_mutants() {
   return {
-      mutant("lost-is-refused", "takes a lost answer to a create for a refusal", make<LostIsRefused>),
-      mutant("list-is-truth", "believes what one listing leaves out, also an incomplete one", make<ListIsTruth>),
-      mutant("terminating-is-gone", "takes an instance that is ending for one that has ended", make<TerminatingIsGone>),
-      mutant("told-is-done", "does not look whether an instance has ended", make<ToldIsDone>),
-      mutant("half-terminates", "ends only some of what it should", make<HalfTerminates>),
-      mutant("no-tag-check", "takes other people's instances for its own", make<NoTagCheck>),
-      mutant("exit-zero", "takes an unknown exit code for success", make<ExitZero>),
-      mutant("no-read-back", "does not read back what an instance costs", make<NoReadBack>),
-      mutant("nervous", "lists without end", make<Nervous>),
-      mutant("other-key", "buys under another key than it wrote down", make<OtherKey>),
+      Mutant("lost-is-refused", "takes a lost answer to a create for a refusal", wrapped<LostIsRefused>),
+      Mutant("list-is-truth", "believes what one listing leaves out, also an incomplete one", wrapped<ListIsTruth>),
+      Mutant("terminating-is-gone", "takes an instance that is ending for one that has ended",
+             wrapped<TerminatingIsGone>),
+      Mutant("told-is-done", "does not look whether an instance has ended", wrapped<ToldIsDone>),
+      Mutant("half-terminates", "ends only some of what it should", wrapped<HalfTerminates>),
+      Mutant("no-tag-check", "takes other people's instances for its own", wrapped<NoTagCheck>),
+      Mutant("exit-zero", "takes an unknown exit code for success", wrapped<ExitZero>),
+      Mutant("no-read-back", "does not read back what an instance costs", wrapped<NoReadBack>),
+      Mutant("nervous", "lists without end", wrapped<Nervous>),
+      Mutant("other-key", "buys under another key than it wrote down", wrapped<OtherKey>),
   };
 }
 
