@@ -26,7 +26,7 @@ setup: ## install packages, the tests' Python, and the Kubernetes control plane
 build: ## build build/release/spillway
 	@$(SETUP) packages
 	@cmake --preset release
-	@cmake --build --preset release
+	@cmake --build --preset release --target spillway
 
 test: ## run every check and test; the last line is "N passed, N failed"
 	@test/run.sh
