@@ -42,7 +42,6 @@ struct PodFacts {
   bool had_instance = false;      // in some cloud, at some time
   bool foreign_state = false;     // our annotation on it is of another pod
   bool tampered = false;          // somebody else wrote what only the daemon writes
-  bool ended_by_others = false;   // somebody else made its phase terminal: a race that nobody can win
   std::string writer;             // the daemon that wrote its status last
   bool unsure = false;            // an answer to a status write was lost: the daemon cannot know what stands
   std::string path() const { return "/api/v1/namespaces/" + ns + "/pods/" + name; }

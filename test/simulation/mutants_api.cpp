@@ -1,5 +1,6 @@
 // Planted bugs between a daemon and its API server.
 #include <map>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -64,21 +65,38 @@ void no_delete_precondition(const kube::KubeRequest& request, json& body) {
 }
 
 void no_patch_precondition(const kube::KubeRequest& request, json& body) {
-  if (is_status_patch(request)) body["metadata"].erase("uid");
+  if (!is_status_patch(request)) return;
+  body["metadata"].erase("uid");
+  body["metadata"].erase("resourceVersion");
 }
 
 void no_version(const kube::KubeRequest& request, json& body) {
   if (is_status_patch(request)) body["metadata"].erase("resourceVersion");
 }
 
+/// Names what is to be bought, and no instance yet.
+bool is_intent(const json& body) {
+  const json annotations = body["metadata"].value("annotations", json::object());
+  const auto state = annotations.find(std::string(model::kAnnotationState));
+  return state != annotations.end() && state->is_string() &&
+         !json::parse(state->get<std::string>()).contains("instance");
+}
+
 /// The annotation comes with the instance's id, when it is too late.
 void no_intent(const kube::KubeRequest& request, json& body) {
-  const std::string key(model::kAnnotationState);
-  if (!is_status_patch(request) || !body["metadata"].contains("annotations")) return;
-  json& annotations = body["metadata"]["annotations"];
-  const auto state = annotations.find(key);
-  if (state == annotations.end() || !state->is_string()) return;
-  if (!json::parse(state->get<std::string>()).contains("instance")) annotations.erase(key);
+  if (!is_status_patch(request) || !is_intent(body)) return;
+  body["metadata"]["annotations"].erase(std::string(model::kAnnotationState));
+}
+
+/// A status without what keeps an old one from landing; nothing if it is none.
+std::optional<kube::KubeRequest> unconditional_status(const kube::KubeRequest& request) {
+  if (!is_status_patch(request)) return std::nullopt;
+  json body = json::parse(request.body);
+  if (is_intent(body)) return std::nullopt;
+  no_version(request, body);
+  kube::KubeRequest status = request;
+  status.body = body.dump();
+  return status;
 }
 
 /// Every status is written twice.
@@ -86,10 +104,10 @@ class Twice final : public Passing {
  public:
   using Passing::Passing;
   async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
-    const bool again = is_status_patch(request) && request.body.find("resourceVersion") == std::string::npos;
-    auto answer = co_await inner().send(request, deadline);
+    auto again = unconditional_status(request);
+    auto answer = co_await inner().send(std::move(request), deadline);
     if (!again || !answer) co_return answer;
-    co_return co_await inner().send(std::move(request), deadline);
+    co_return co_await inner().send(std::move(*again), deadline);
   }
 };
 
@@ -98,11 +116,11 @@ class OldLast final : public Passing {
  public:
   using Passing::Passing;
   async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
-    const bool status = is_status_patch(request) && request.body.find("resourceVersion") == std::string::npos;
+    const auto status = unconditional_status(request);
     if (!status) co_return co_await inner().send(std::move(request), deadline);
-    const auto older = older_.find(request.target);
-    kube::KubeRequest late = older == older_.end() ? request : older->second;
-    older_.insert_or_assign(request.target, request);
+    const auto older = older_.find(status->target);
+    kube::KubeRequest late = older == older_.end() ? *status : older->second;
+    older_.insert_or_assign(status->target, *status);
     auto answer = co_await inner().send(std::move(request), deadline);
     if (answer) answer = co_await inner().send(std::move(late), deadline);
     co_return answer;

@@ -74,7 +74,7 @@ std::string only_deleted(const Facts&, const PodWrite& write) {
 
 // Kubernetes' controllers count on it.
 std::string forward_only(const Facts&, const PodWrite& write) {
-  if (!write.object || write.before->phase == Phase::kNone || write.before->ended_by_others) return {};
+  if (!write.object || write.before->phase == Phase::kNone) return {};
   const PodFacts& after = *write.after;
   if (after.phase < write.before->phase) return "pod " + after.name + " went back";
   if (write.before->phase == Phase::kTerminal && after.succeeded != write.before->succeeded) {
@@ -108,7 +108,6 @@ std::string no_idle_write(const Facts&, const PodWrite& write) {
 // An intent on a pod that was deleted or has ended buys for nobody; its version as a precondition is there for that.
 std::string intent_on_living(const Facts&, const PodWrite& write) {
   if (!write.object || write.after->intents.size() == write.before->intents.size()) return {};
-  if (write.before->ended_by_others) return {};
   if (write.before->deleting) return "pod " + write.before->name + " is being deleted, and got an intent";
   if (write.before->phase == Phase::kTerminal) return "pod " + write.before->name + " has ended, and got an intent";
   return {};

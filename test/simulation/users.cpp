@@ -97,7 +97,6 @@ void Users::edit_pod(size_t owner, size_t nth, Edit edit) {
     case Edit::kEndPod:
       if (pod->phase == Phase::kTerminal) return;
       coverage_.reach(Counter::kEndedByOthers);
-      facts_.find_pod(pod->uid)->ended_by_others = true;
       return api_.patch(path + "/status", {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}}}});
     case Edit::kCount: return;
   }

@@ -10,6 +10,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -38,6 +39,12 @@ void check(const std::exception_ptr& error) {
   }
 }
 
+/// co_spawn runs a coroutine inside the call up to its first wait; nobody expects that of what he only starts.
+asio::awaitable<void> begin_later(asio::awaitable<void> task) {
+  co_await asio::post(asio::use_awaitable);
+  co_await std::move(task);
+}
+
 }  // namespace
 
 TaskGroup::TaskGroup(asio::any_io_executor executor) : executor_(std::move(executor)) {}
@@ -51,7 +58,7 @@ void TaskGroup::spawn(asio::awaitable<void> task) {
   const std::uint64_t id = next_id_++;
   auto& signal = tasks_[id];
   signal = std::make_unique<asio::cancellation_signal>();
-  asio::co_spawn(executor_, std::move(task),
+  asio::co_spawn(executor_, begin_later(std::move(task)),
                  asio::bind_cancellation_slot(signal->slot(), [this, id](const std::exception_ptr& error) {
                    check(error);
                    finished(id);

@@ -110,28 +110,19 @@ async::Loop PodController::run() {
   }
 }
 
-bool PodController::is_echo(const NodeSink& sink, std::string_view json) {
+bool PodController::is_echo(std::string_view json) {
   const kube::PodPeek peek = kube::peek_pod(json);
   PodEntry* entry = store_.find(base::PodUid(std::string(peek.uid)));
   if (entry == nullptr || std::holds_alternative<model::Admitted>(entry->record.stage)) return false;
+  // Each of our writes counts only on top of what we knew: a version that it made, or an older one, holds no news.
   const std::string& known = entry->record.observed.resource_version;
-  if (sink.listing()) {
-    // A list shows the last version alone: what others changed before our last write shows in nothing else.
-    entry->foreign_change = entry->foreign_change || model::is_older_version(peek.resource_version, known);
-    return false;
-  }
-  if (peek.resource_version == known) {
-    entry->in_list = true;
-    return !std::exchange(entry->foreign_change, false);
-  }
-  if (!model::is_older_version(peek.resource_version, known)) return false;
+  if (peek.resource_version != known && !model::is_older_version(peek.resource_version, known)) return false;
   entry->in_list = true;
-  if (std::hash<std::string_view>{}(peek.resource_version) != entry->own_version_before) entry->foreign_change = true;
   return true;
 }
 
 void PodController::pod_seen(NodeSink& sink, std::string_view json) {
-  if (is_echo(sink, json)) return;
+  if (is_echo(json)) return;
   auto decoded =
       kube::decode_pod(json, [this](const base::PodUid& uid) { return store_.find(uid) != nullptr; }, &specs_);
   if (!decoded) {

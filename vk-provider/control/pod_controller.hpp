@@ -110,7 +110,7 @@ class PodController {
   // Events in, actions out (pod_controller.cpp).
   void pod_seen(NodeSink& sink, std::string_view json);
   /// True if the object holds nothing that we do not know: most events are echoes of our own writes.
-  bool is_echo(const NodeSink& sink, std::string_view json);
+  bool is_echo(std::string_view json);
   void pod_gone(const base::PodUid& uid);
   void join(PodEntry& entry);
   void post(const base::PodUid& uid, core::Event event);
@@ -133,6 +133,8 @@ class PodController {
   // Writes to the API server (pod_writes.cpp).
   void consider_status(const base::PodUid& uid, PodEntry& entry);
   async::Loop write(Job job);
+  /// The version that the pod then has. After a conflict the pod was read again, and the caller finds that noted.
+  async::Task<std::string> send_patch(kube::PodStatusPatch patch);
   async::Loop write_intent(base::PodUid uid);
   async::Loop write_status(base::PodUid uid);
   async::Loop delete_pod(base::PodUid uid);
@@ -141,7 +143,6 @@ class PodController {
   bool is_due(const PodEntry& entry, const model::PodStatus& wanted, const Stale& stale, base::TimePoint now) const;
   void write_ended(const base::PodUid& uid, PodEntry& entry);
   void note_published(PodEntry& entry, bool running, bool ready);
-  static void note_own_version(PodEntry& entry, std::string_view version);
 
   PodDeps d_;
   PodStore store_;

@@ -27,12 +27,6 @@ struct PodEntry {
   int write_failures = 0;
   base::TimePoint write_again_at{};
 
-  // Hashes of the versions that our last two writes made. An event of the watch that shows one of them is an echo; a
-  // version between them is a change by somebody else, which the last echo then shows, too.
-  size_t own_version = 0;
-  size_t own_version_before = 0;
-  bool foreign_change = false;
-
   // From Choose until the create was accepted. Holds secrets.
   std::shared_ptr<const model::ResolvedPod> resolved;
 };

@@ -24,12 +24,6 @@ bool is_ready(const model::PodStatus& status) {
 /// A status that the API server rejects must not keep a pod from being deleted.
 bool must_go_on(const PodEntry& entry) { return entry.record.deleting && entry.record.outcome.has_value(); }
 
-void note_answer(core::event::StatusWritten& written, const kube::WrittenPod& answer) {
-  written.resource_version = answer.resource_version;
-  written.deletion_timestamp = answer.deletion_timestamp;
-  written.deletion_grace = answer.deletion_grace;
-}
-
 }  // namespace
 
 PodController::Stale PodController::stale_annotations(const model::PodRecord& record) {
@@ -76,6 +70,21 @@ async::Loop PodController::write(Job job) {
   }
 }
 
+async::Task<std::string> PodController::send_patch(kube::PodStatusPatch patch) {
+  const model::PodKey key = patch.key;
+  auto version = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  metrics_.status_written(version ? "ok" : std::string(to_string(version.error().kind)));
+  if (version || version.error().kind != base::ErrorKind::kConflict) co_return version;
+  // Somebody wrote before us, or an answer to us was lost. The watch will say so, but it may lag.
+  auto pod = co_await d_.client->get_pod(key.ns, key.name, d_.timers->now() + kWriteDeadline);
+  if (pod && pod->key.uid == key.uid) {
+    post(key.uid, core::event::PodSeen{std::move(pod->observed)});
+  } else if (pod || pod.error().kind == base::ErrorKind::kNotFound) {
+    pod_gone(key.uid);
+  }
+  co_return version;
+}
+
 async::Loop PodController::write_intent(base::PodUid uid) {
   PodEntry* entry = store_.find(uid);
   if (entry == nullptr) co_return;
@@ -96,17 +105,15 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   written.status = patch.status;
   written.state = patch.state;
   written.addresses = r.observed.addresses;
-  auto answer = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  auto version = co_await send_patch(std::move(patch));
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
   write_ended(uid, *entry);
-  metrics_.status_written(answer ? "ok" : std::string(to_string(answer.error().kind)));
-  if (!answer) {
-    log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", answer.error()}});
-    co_return post(uid, core::event::IntentFailed{std::move(answer.error())});
+  if (!version) {
+    log::warn("intent not written", {{"pod", entry->record.key().to_string()}, {"error", version.error()}});
+    co_return post(uid, core::event::IntentFailed{std::move(version.error())});
   }
-  note_own_version(*entry, answer->resource_version);
-  note_answer(written, *answer);
+  written.resource_version = std::move(*version);
   post(uid, std::move(written));
   post(uid, core::event::IntentWritten{});
 }
@@ -122,6 +129,8 @@ async::Loop PodController::write_status(base::PodUid uid) {
   if (!wanted || !is_due(*entry, *wanted, stale, now.steady)) co_return write_ended(uid, *entry);
   kube::PodStatusPatch patch;
   patch.key = r.key();
+  // What somebody wrote before us, and the watch has not brought yet, may be an end of the pod: it is not overwritten.
+  patch.resource_version = r.observed.resource_version;
   patch.status = *wanted;
   patch.previous = r.observed.status;
   patch.state = std::move(stale.state);
@@ -135,20 +144,20 @@ async::Loop PodController::write_status(base::PodUid uid) {
   written.status = *wanted;
   written.state = patch.state;
   written.addresses = patch.addresses.value_or(r.observed.addresses);
-  auto answer = co_await d_.client->patch_pod_status(std::move(patch), d_.timers->now() + kWriteDeadline);
+  const std::string known_version = r.observed.resource_version;
+  auto version = co_await send_patch(std::move(patch));
   entry = store_.find(uid);
   if (entry == nullptr) co_return;
   write_ended(uid, *entry);
-  metrics_.status_written(answer ? "ok" : std::string(to_string(answer.error().kind)));
-  if (answer) {
+  if (version) {
     entry->write_failures = 0;
     note_published(*entry, becomes_running, becomes_ready);
-    note_own_version(*entry, answer->resource_version);
-    note_answer(written, *answer);
+    written.resource_version = std::move(*version);
     co_return post(uid, std::move(written));
   }
-  const base::Error& error = answer.error();
+  const base::Error& error = version.error();
   if (error.kind == base::ErrorKind::kNotFound) co_return pod_gone(uid);
+  if (entry->record.observed.resource_version != known_version) co_return consider_status(uid, *entry);
   log::warn("status not written", {{"pod", entry->record.key().to_string()}, {"error", error}});
   if (error.kind == base::ErrorKind::kInvalid && must_go_on(*entry)) {
     written.resource_version = entry->record.observed.resource_version;
@@ -165,10 +174,6 @@ async::Loop PodController::write_status(base::PodUid uid) {
 void PodController::write_ended(const base::PodUid& uid, PodEntry& entry) {
   entry.write_under_way = std::exchange(entry.intent_waits, false);
   if (entry.write_under_way) writes_.push(Job{uid, core::action::WriteIntent{}});
-}
-
-void PodController::note_own_version(PodEntry& entry, std::string_view version) {
-  entry.own_version_before = std::exchange(entry.own_version, std::hash<std::string_view>{}(version));
 }
 
 void PodController::note_published(PodEntry& entry, bool running, bool ready) {

@@ -87,9 +87,6 @@ struct StatusWritten {
   model::PodStatus status;
   std::optional<model::StateRecord> state;
   std::string addresses;
-  /// What the answer shows of a deletion, which the watch may not have brought yet.
-  std::optional<base::WallTime> deletion_timestamp{};
-  std::chrono::seconds deletion_grace{0};
 };
 /// The closing entry stands.
 struct EntryClosed {};

@@ -66,10 +66,6 @@ void PodStep::on(const event::StatusWritten& e) {
       r_.observed.state.kind = StateAnnotation::Kind::kRecord;
       r_.observed.state.record = *e.state;
     }
-    // Our own version hides what others did before it: an intent at that version must not buy for a deleted pod.
-    r_.observed.deletion_timestamp = e.deletion_timestamp;
-    r_.observed.deletion_grace = e.deletion_grace;
-    if (e.deletion_timestamp && note_deletion()) return on_delete();
   }
   if (is<Finished>()) progress_finish();
 }
@@ -109,6 +105,8 @@ void PodStep::enter(model::Stage stage) {
   r_.stage = std::move(stage);
   r_.entered.at(r_.stage.index()) = now_.steady;
   r_.missing = 0;
+  r_.confirms = 0;
+  r_.confirm_at = {};
 }
 
 std::chrono::seconds PodStep::grace_left() const {

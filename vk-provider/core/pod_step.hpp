@@ -95,6 +95,9 @@ class PodStep {
   void start_due_containers();
   void completed(const model::Instance& instance);
 
+  /// A listing leaves the instance out: asks for the instance itself, less often the longer the two disagree.
+  void doubt_listing(const model::InstanceRef& ref);
+
   /// The pod ran, and a complete listing of its provider does not hold its instance. One listing proves nothing.
   void stand_in_for_missing_instance();
   void lost();

@@ -25,6 +25,9 @@ using model::StopReason;
 constexpr Duration kBadOfferFor = std::chrono::hours(1);
 // Absence counts only when it is seen twice, and then a get has to agree.
 constexpr int kMissingListings = 2;
+// A cloud may leave everything out of its listings and call them complete, for hours: one get per pod and listing would
+// use up its rate limit.
+constexpr base::BackoffPolicy kDoubtBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
 
 /// Their claims stand in the record's containers; a second copy would only take room.
 Instance without_containers(Instance instance) {
@@ -66,17 +69,23 @@ void PodStep::on(const event::InstanceMissing& e) {
   const TimePoint known_since = r_.entered.at(r_.stage.index());
   if (e.listing_began < known_since) return;
   if (const auto* stopping = find<Stopping>()) {
-    if (!stopping->call_under_way) act(action::Confirm{stopping->ref});
+    if (!stopping->call_under_way) doubt_listing(stopping->ref);
     return;
   }
   if (auto* finished = find<Finished>()) {
-    if (finished->kept && ++r_.missing >= kMissingListings) act(action::Confirm{*finished->kept});
+    if (finished->kept && ++r_.missing >= kMissingListings) doubt_listing(*finished->kept);
     return;
   }
   const Instance* instance = current_instance();
   if (instance == nullptr || ++r_.missing < kMissingListings) return;
   if (instance->ref.id.empty()) return lost();
-  act(action::Confirm{instance->ref});
+  doubt_listing(instance->ref);
+}
+
+void PodStep::doubt_listing(const model::InstanceRef& ref) {
+  if (now_.steady < r_.confirm_at) return;
+  r_.confirm_at = now_.steady + base::backoff_delay(kDoubtBackoff, ++r_.confirms);
+  act(action::Confirm{ref});
 }
 
 void PodStep::on(const event::InstanceGone&) {

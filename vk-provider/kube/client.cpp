@@ -189,7 +189,7 @@ async::Task<std::string> Client::get_cluster_uid(base::Deadline deadline) {
   co_return std::move(*uid);
 }
 
-async::Task<WrittenPod> Client::patch_pod_status(PodStatusPatch patch, base::Deadline deadline) {
+async::Task<std::string> Client::patch_pod_status(PodStatusPatch patch, base::Deadline deadline) {
   auto path = object_path(kCore, "pods", patch.key.ns, patch.key.name);
   if (!path) co_return base::fail(std::move(path.error()));
   KubeRequest request =
@@ -198,15 +198,7 @@ async::Task<WrittenPod> Client::patch_pod_status(PodStatusPatch patch, base::Dea
   ++status_writes_;
   auto answer = co_await api_.send(std::move(request), deadline);
   if (!answer) co_return base::fail(with_uid_conflict(std::move(answer.error())));
-  auto version = resource_version_of(answer->body);
-  if (!version) co_return base::fail(std::move(version.error()));
-  WrittenPod written;
-  written.resource_version = std::move(*version);
-  const std::string_view metadata = json_member(answer->body, "metadata");
-  written.deletion_timestamp = decode_time(json_member(metadata, "deletionTimestamp"));
-  written.deletion_grace =
-      std::chrono::seconds(json_int(json_member(metadata, "deletionGracePeriodSeconds")).value_or(0));
-  co_return written;
+  co_return resource_version_of(answer->body);
 }
 
 async::Task<void> Client::delete_pod(model::PodKey key, base::Deadline deadline) {

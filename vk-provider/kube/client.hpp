@@ -47,14 +47,6 @@ struct Event {
   std::string host;  // reportingInstance and source.host
 };
 
-/// What the answer to a status write shows of the pod: also a deletion that the watch has not brought yet.
-struct WrittenPod {
-  WrittenPod() = default;
-  std::string resource_version;
-  std::optional<base::WallTime> deletion_timestamp;
-  std::chrono::seconds deletion_grace{0};
-};
-
 class Client {
  public:
   explicit Client(KubeApi& api) : api_(api) {}
@@ -66,8 +58,8 @@ class Client {
   /// metadata.uid of the namespace kube-system.
   async::Task<std::string> get_cluster_uid(base::Deadline deadline);
 
-  /// kConflict: the object is another pod by now, or (with a resource_version) somebody wrote it.
-  async::Task<WrittenPod> patch_pod_status(PodStatusPatch patch, base::Deadline deadline);
+  /// The resourceVersion that the pod then has. kConflict: it is another pod by now, or somebody wrote it.
+  async::Task<std::string> patch_pod_status(PodStatusPatch patch, base::Deadline deadline);
   /// Grace 0 with the UID as a precondition. kNotFound and kConflict (another UID by now) both mean that this pod is
   /// gone.
   async::Task<void> delete_pod(model::PodKey key, base::Deadline deadline);

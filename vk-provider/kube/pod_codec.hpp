@@ -38,8 +38,7 @@ PodPeek peek_pod(std::string_view json);
 struct PodStatusPatch {
   PodStatusPatch() = default;
   model::PodKey key;
-  /// Set: the write counts only if the pod is still at this version (409 otherwise). The UID is always a precondition.
-  std::string resource_version;
+  std::string resource_version;             // as observed; like the UID a precondition: 409 if the pod has another
   model::PodStatus status;                  // wanted
   model::PodStatus previous;                // as observed: to remove what the merge would keep (an old podIP)
   std::optional<model::StateRecord> state;  // written if set

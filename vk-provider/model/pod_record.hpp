@@ -154,6 +154,8 @@ struct PodRecord {
   bool ran = false;        // was Running once: never bought again
   bool preempted = false;  // the provider took the instance back
   int missing = 0;         // complete listings in a row without its instance
+  int confirms = 0;        // how often a listing's word was doubted in this stage
+  base::TimePoint confirm_at;  // not doubted again before
   std::vector<ContainerRecord> containers;
   base::Boxed<Outcome> outcome;
 

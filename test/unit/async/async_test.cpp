@@ -62,6 +62,27 @@ TEST_CASE("who has stopped a group can still be cancelled") {
   CHECK_FALSE(went_on);
 }
 
+async::Loop note_begin(bool& begun) {
+  begun = true;
+  co_return;
+}
+
+TEST_CASE("a task does not begin in the midst of who starts it") {
+  VirtualReactor r;
+  async::TaskGroup group(r.ctx.get_executor());
+  bool begun = false;
+  bool begun_inside = false;
+  const auto starter = [](async::TaskGroup& tasks, bool& began, bool& inside) -> async::Loop {
+    tasks.spawn(note_begin(began));
+    inside = began;
+    co_return;
+  };
+  r.run(starter(group, begun, begun_inside));
+  CHECK_FALSE(begun_inside);
+  r.run(group.join());
+  CHECK(begun);
+}
+
 TEST_CASE("a cancellation that comes while a group is being stopped takes effect afterwards") {
   VirtualReactor r;
   async::TaskGroup inner(r.ctx.get_executor());

@@ -439,6 +439,36 @@ TEST_CASE("an instance that vanishes before it ran leads to the next offer, thre
   }
 }
 
+TEST_CASE("a cloud that leaves everything out of its listings is not asked for each instance after each of them") {
+  Life life;
+  life.to_running();
+  int asked = 0;
+  for (int second = 0; second < 600; ++second) {
+    life.pass(1s);
+    life.on(event::InstanceMissing{life.now.steady});
+    if (!life.does<action::Confirm>()) continue;
+    ++asked;
+    life.on(event::InstanceSeen{test::an_instance(InstanceState::kRunning)});
+  }
+  CHECK(asked > 10);
+  CHECK(asked < 30);
+  CHECK(life.stage() == "running");
+}
+
+TEST_CASE("an instance that is being ended is asked for less often the longer a listing is wrong about it") {
+  Life life;
+  life.to_running();
+  life.user_deletes(30s);
+  life.on(event::TerminateAccepted{});
+  std::vector<int> asked_at;
+  for (int second = 1; second <= 62; ++second) {
+    life.pass(1s);
+    life.on(event::InstanceMissing{life.now.steady});
+    if (life.does<action::Confirm>()) asked_at.push_back(second);
+  }
+  CHECK(asked_at == std::vector<int>{1, 2, 4, 8, 16, 32, 62});
+}
+
 TEST_CASE("a pod that ran is never bought again") {
   Life life(test::a_pod(), with_state(true, "i-1"));
   life.join();
@@ -815,19 +845,6 @@ TEST_CASE("the price cap holds for what a former daemon bought, until it has run
     life.on(joined);
     CHECK(life.stage() == (ran ? "running" : "stopping"));
   }
-}
-
-TEST_CASE("the answer to our own write may be the first to tell of a deletion") {
-  Life life;
-  life.to_running();
-  event::StatusWritten written;
-  written.resource_version = "999";
-  written.deletion_timestamp = life.now.wall + 30s;
-  written.deletion_grace = 30s;
-  life.on(written);
-  CHECK(life.stage() == "stopping");
-  REQUIRE(life.did<action::Terminate>() != nullptr);
-  CHECK(life.did<action::Terminate>()->grace == 30s);
 }
 
 TEST_CASE("an old echo of the watch does not undo what we wrote") {

@@ -18,7 +18,11 @@ bool is_status_patch(const kube::KubeRequest& request) {
   return request.method == net::Method::kPatch && request.target.ends_with("/pods/web/status");
 }
 
-bool is_intent(const std::string& body) { return body.find("resourceVersion") != std::string::npos; }
+/// Names what is to be bought, and no instance yet.
+bool is_intent(const std::string& body) {
+  return body.find("state.spillway.dev/placement") != std::string::npos &&
+         body.find(R"(\"instance\")") == std::string::npos;
+}
 
 class Faults final : public test::ApiFaults {
  public:
@@ -144,7 +148,36 @@ TEST_CASE("what only a list shows is not taken for an echo of our own write") {
   CHECK(world.reactor.run_until(ready, 2min));
 }
 
-TEST_CASE("a deletion that the answer to a write shows is known before the watch tells of it") {
+TEST_CASE("what somebody wrote is not overwritten by who has not seen it yet: a pod that was ended stays so") {
+  FaultyWorld world;
+  world.start();
+  world.create_pod([](nlohmann::json& pod) { order(pod, "boot-time", "3s"); });
+  REQUIRE(world.reactor.run_until([&] { return world.alive() == 1; }, 30s));
+  world.faults.pods_are_silent = true;
+  kube::KubeRequest evict;
+  evict.method = net::Method::kPatch;
+  evict.target = std::string(test::kPods) + "/web/status";
+  evict.content_type = "application/strategic-merge-patch+json";
+  evict.body = R"({"status":{"phase":"Failed","reason":"Evicted"}})";
+  REQUIRE(world.api.exchange(evict).code == 200);
+  // It boots, and Running would be written now. The conflict tells of the end, and what was bought is given back.
+  CHECK(world.reactor.run_until([&] { return world.alive() == 0; }, 1min));
+  CHECK(world.pod()["status"]["phase"] == "Failed");
+  CHECK(world.pod()["status"]["reason"] == "Evicted");
+}
+
+TEST_CASE("a conflict that nobody caused delays a status and loses nothing") {
+  FaultyWorld world;
+  world.start();
+  world.create_pod([](nlohmann::json& pod) { order(pod, "boot-time", "1s"); });
+  world.faults.on_status.refusal = test::RequestFault::Refusal(409, "Conflict");
+  world.reactor.run_for(10s);
+  CHECK(world.watcher.bodies.size() < 10);
+  world.faults.on_status.refusal.reset();
+  CHECK(world.until("Running", 30s));
+}
+
+TEST_CASE("a deletion that the conflict of a write shows is known before the watch tells of it") {
   FaultyWorld world;
   world.start();
   world.create_pod([](nlohmann::json& pod) {

@@ -295,7 +295,8 @@ TEST_CASE("between the objects of a long list others get their turn") {
   for (size_t turn = 0; turn < 200 && w.sink.said.size() < 252; ++turn) {
     w.reactor.ctx.restart();
     w.reactor.ctx.poll_one();
-    if (seen.empty() || w.sink.said.size() != seen.back()) seen.push_back(w.sink.said.size());
+    const size_t said = w.sink.said.size();
+    if (said > 0 && (seen.empty() || said != seen.back())) seen.push_back(said);
   }
   CHECK(seen == std::vector<size_t>{51, 101, 151, 201, 251, 252});
 }
