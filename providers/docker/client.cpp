@@ -149,15 +149,12 @@ async::Task<Answer> EngineClient::slow_post(std::string target, base::Deadline d
   co_return answer;
 }
 
-async::Task<Answer> EngineClient::stop(std::string id, std::optional<std::chrono::seconds> grace,
-                                       base::Deadline deadline) {
-  std::string target = container_path(id, "/stop");
-  if (grace) target += "?t=" + std::to_string(grace->count());
-  co_return co_await slow_post(std::move(target), deadline);
+async::Task<Answer> EngineClient::stop(std::string id, std::chrono::seconds grace, base::Deadline deadline) {
+  co_return co_await slow_post(container_path(id, "/stop?t=" + std::to_string(grace.count())), deadline);
 }
 
-async::Task<Answer> EngineClient::restart(std::string id, base::Deadline deadline) {
-  co_return co_await slow_post(container_path(id, "/restart"), deadline);
+async::Task<Answer> EngineClient::restart(std::string id, std::chrono::seconds grace, base::Deadline deadline) {
+  co_return co_await slow_post(container_path(id, "/restart?t=" + std::to_string(grace.count())), deadline);
 }
 
 async::Task<Answer> EngineClient::remove(std::string id, base::Deadline deadline) {

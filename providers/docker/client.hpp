@@ -63,8 +63,8 @@ class EngineClient {
   async::Task<Answer> start(std::string id, base::Deadline deadline);
   /// SIGTERM (or the image's signal), after `grace` SIGKILL; answered when it has stopped. Without a grace the one that
   /// the container was made with. Takes a connection of its own: many that wait here do not keep other calls waiting.
-  async::Task<Answer> stop(std::string id, std::optional<std::chrono::seconds> grace, base::Deadline deadline);
-  async::Task<Answer> restart(std::string id, base::Deadline deadline);
+  async::Task<Answer> stop(std::string id, std::chrono::seconds grace, base::Deadline deadline);
+  async::Task<Answer> restart(std::string id, std::chrono::seconds grace, base::Deadline deadline);
   /// With its anonymous volumes, by force.
   async::Task<Answer> remove(std::string id, base::Deadline deadline);
 

@@ -14,7 +14,7 @@
 #include "vk-provider/base/error.hpp"
 #include "vk-provider/model/instance.hpp"
 #include "vk-provider/model/placement.hpp"
-#include "vk-provider/model/pod_spec.hpp"
+#include "vk-provider/model/resolved_pod.hpp"
 
 namespace spillway::providers::docker {
 

@@ -165,10 +165,11 @@ async::Task<void> DockerProvider::terminate(model::InstanceRef ref, std::chrono:
 }
 
 async::Task<void> DockerProvider::control_container(model::InstanceRef ref, std::string container,
-                                                    provider::ContainerAction action, base::Deadline deadline) {
+                                                    provider::ContainerAction action, std::chrono::seconds grace,
+                                                    base::Deadline deadline) {
   const auto place = find(ref);
   if (!place) co_return base::fail(place.error());
-  co_return co_await place->host->control(place->tag, std::move(container), action, deadline);
+  co_return co_await place->host->control(place->tag, std::move(container), action, grace, deadline);
 }
 
 boost::asio::awaitable<void> DockerProvider::stop() {

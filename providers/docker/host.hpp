@@ -54,7 +54,7 @@ class Host {
   async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod, base::Deadline deadline);
   async::Task<void> terminate(std::string tag, std::chrono::seconds grace, base::Deadline deadline);
   async::Task<void> control(std::string tag, std::string container, provider::ContainerAction action,
-                            base::Deadline deadline);
+                            std::chrono::seconds grace, base::Deadline deadline);
 
   /// Ends the pulls, so that the background work can be awaited.
   void cancel_pulls();
@@ -142,7 +142,7 @@ class Host {
   async::Loop end_instance(WorkPtr work, std::string tag, std::chrono::seconds grace);
   async::Loop stop_container(WorkPtr work, std::string id, std::chrono::seconds grace);
   async::Task<void> start_again(std::string id, base::Deadline deadline);
-  async::Loop stop_or_restart(std::string id, provider::ContainerAction action);
+  async::Loop stop_or_restart(std::string id, provider::ContainerAction action, std::chrono::seconds grace);
 
   base::TimePoint in(base::Duration d) const { return context_.timers->now() + d; }
 

@@ -12,8 +12,6 @@ using base::ErrorKind;
 constexpr base::Duration kCallTime = std::chrono::seconds(60);
 // The engine kills by itself when the grace is over; we only when it does not.
 constexpr base::Duration kEngineMargin = std::chrono::seconds(2);
-// A stop without a grace of ours waits as long as the container was made with.
-constexpr base::Duration kStopTime = std::chrono::hours(1);
 
 bool is_running(const ContainerEntry& entry) { return entry.state == "running" || entry.state == "paused"; }
 
@@ -97,7 +95,7 @@ async::Loop Host::stop_container(WorkPtr work, std::string id, std::chrono::seco
 }
 
 async::Task<void> Host::control(std::string tag, std::string container, provider::ContainerAction action,
-                                base::Deadline deadline) {
+                                std::chrono::seconds grace, base::Deadline deadline) {
   const auto facts = co_await client_.inspect(container_name(tag, container), deadline);
   if (!facts) co_return base::fail(facts.error());
   if (label(facts->labels, kLabelTag) != tag) {
@@ -108,7 +106,7 @@ async::Task<void> Host::control(std::string tag, std::string container, provider
   if (action == provider::ContainerAction::kStart && running) co_return base::Result<void>();
   if (action == provider::ContainerAction::kStop && !running) co_return base::Result<void>();
   if (!running) co_return co_await start_again(facts->id, deadline);
-  context_.background->spawn(stop_or_restart(facts->id, action));
+  context_.background->spawn(stop_or_restart(facts->id, action, grace));
   co_return base::Result<void>();
 }
 
@@ -129,12 +127,12 @@ async::Task<void> Host::start_again(std::string id, base::Deadline deadline) {
                        "docker host " + config_.name + ": start of container " + id + ": " + answer->text);
 }
 
-async::Loop Host::stop_or_restart(std::string id, provider::ContainerAction action) {
+async::Loop Host::stop_or_restart(std::string id, provider::ContainerAction action, std::chrono::seconds grace) {
   // The next listing shows what came of it.
   if (action == provider::ContainerAction::kStop) {
-    static_cast<void>(co_await client_.stop(id, std::nullopt, in(kStopTime)));
+    static_cast<void>(co_await client_.stop(id, grace, in(grace + kCallTime)));
   } else {
-    static_cast<void>(co_await client_.restart(id, in(kStopTime)));
+    static_cast<void>(co_await client_.restart(id, grace, in(grace + kCallTime)));
   }
   facts_.erase(id);
 }

@@ -84,7 +84,8 @@ async::Task<void> FakeProvider::terminate(model::InstanceRef ref, std::chrono::s
 }
 
 async::Task<void> FakeProvider::control_container(model::InstanceRef ref, std::string container,
-                                                  provider::ContainerAction action, base::Deadline deadline) {
+                                                  provider::ContainerAction action, std::chrono::seconds /*grace*/,
+                                                  base::Deadline deadline) {
   co_return co_await api_->control(ref.id.str(), std::move(container), action, deadline);
 }
 

@@ -28,7 +28,7 @@ class FakeProvider final : public provider::Provider {
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override;
   async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override;
   async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
-                                      base::Deadline deadline) override;
+                                      std::chrono::seconds grace, base::Deadline deadline) override;
 
  private:
   provider::ProviderInfo info_;

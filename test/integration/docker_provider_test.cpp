@@ -145,8 +145,8 @@ TEST_CASE_METHOD(DockerFixture, "docker engine: a command that is not there is a
   REQUIRE(main.finished_at);
 
   // Core starts it again; the second failure has a time of its own.
-  const auto again =
-      reactor.run(daemon->control_container(bought->ref, "main", provider::ContainerAction::kStart, soon()));
+  const auto again = reactor.run(daemon->control_container(bought->ref, "main", provider::ContainerAction::kStart,
+                                                           std::chrono::seconds(10), soon()));
   REQUIRE(again);
   const auto second = get(bought->ref);
   REQUIRE(second);
@@ -211,7 +211,8 @@ TEST_CASE_METHOD(DockerFixture, "docker engine: the grace is honoured, and a sho
         create(placement("spw-it-grace-1"), pod("trap 'exit 5' TERM; echo ready; while :; do sleep 1 & wait; done"));
     REQUIRE(bought);
     get_until(bought->ref, [&](const model::Instance&) { return logs(*this, "spw-it-grace-1-main") == "ready\n"; });
-    REQUIRE(reactor.run(daemon->control_container(bought->ref, "main", provider::ContainerAction::kStop, soon())));
+    REQUIRE(reactor.run(daemon->control_container(bought->ref, "main", provider::ContainerAction::kStop,
+                                                  std::chrono::seconds(10), soon())));
     CHECK(get_exited(bought->ref).containers.at(0).exit_code == 5);
     end(bought->ref, 20s);
   }

@@ -34,8 +34,8 @@ class PassingProvider : public provider::Provider {
     return inner_->terminate(std::move(ref), grace, deadline);
   }
   async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
-                                      base::Deadline deadline) override {
-    return inner_->control_container(std::move(ref), std::move(container), action, deadline);
+                                      std::chrono::seconds grace, base::Deadline deadline) override {
+    return inner_->control_container(std::move(ref), std::move(container), action, grace, deadline);
   }
 
  protected:

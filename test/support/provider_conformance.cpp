@@ -227,8 +227,8 @@ asio::awaitable<void> restart_case(ProviderHarness& harness) {
   CHECK(bought.has_value());
   if (!bought) co_return;
   const auto before = co_await probe.get_running(bought->ref);
-  const auto stopped =
-      co_await probe.provider().control_container(bought->ref, "main", provider::ContainerAction::kStop, probe.soon());
+  const auto stopped = co_await probe.provider().control_container(
+      bought->ref, "main", provider::ContainerAction::kStop, std::chrono::seconds(10), probe.soon());
   if (!probe.can(Capability::kRestartContainer)) {
     CHECK_FALSE(stopped.has_value());
     if (!stopped) CHECK(stopped.error().kind == ErrorKind::kUnsupported);
@@ -237,8 +237,8 @@ asio::awaitable<void> restart_case(ProviderHarness& harness) {
     const auto ended = co_await probe.get_exited(bought->ref);
     CHECK(ended.has_value());
     if (ended) CHECK(Probe::is_exited(*ended));
-    const auto started = co_await probe.provider().control_container(bought->ref, "main",
-                                                                     provider::ContainerAction::kStart, probe.soon());
+    const auto started = co_await probe.provider().control_container(
+        bought->ref, "main", provider::ContainerAction::kStart, std::chrono::seconds(10), probe.soon());
     CHECK(started.has_value());
     const auto after = co_await probe.get_running(bought->ref);
     CHECK(after.has_value());

@@ -216,8 +216,8 @@ async::Loop PodController::call_provider(Job job) {
   }
   if (const auto* start = std::get_if<a::StartContainer>(&job.action)) {
     const std::string container = start->container;
-    auto done =
-        co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart, deadline);
+    auto done = co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart,
+                                                     std::chrono::seconds(0), deadline);
     if (done) co_return answered(core::event::ContainerStarted{container});
     answered(core::event::ContainerStartFailed{container, std::move(done.error())});
   }

@@ -11,6 +11,7 @@
 #include "vk-provider/core/requirements.hpp"
 #include "vk-provider/model/node_profile.hpp"
 #include "vk-provider/model/pod_record.hpp"
+#include "vk-provider/model/resolved_pod.hpp"
 
 namespace spillway::control {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "vk-provider/base/error.hpp"
-#include "vk-provider/model/pod_spec.hpp"
+#include "vk-provider/model/resolved_pod.hpp"
 
 namespace spillway::core {
 

@@ -10,9 +10,14 @@ std::string_view to_string(Capability c) {
     case Capability::kVolumes: return "volumes";
     case Capability::kShm: return "shm";
     case Capability::kNetworkVolumes: return "network_volumes";
-    case Capability::kProbes: return "probes";
-    case Capability::kLifecycleHooks: return "lifecycle_hooks";
     case Capability::kSecurityContext: return "security_context";
+    case Capability::kSharedProcesses: return "shared_processes";
+    case Capability::kHostname: return "hostname";
+    case Capability::kHostAliases: return "host_aliases";
+    case Capability::kDnsConfig: return "dns_config";
+    case Capability::kStopSignal: return "stop_signal";
+    case Capability::kTerminationMessage: return "termination_message";
+    case Capability::kPutFiles: return "put_files";
     case Capability::kHostNetwork: return "host_network";
     case Capability::kTty: return "tty";
     case Capability::kLogs: return "logs";

@@ -11,14 +11,19 @@ namespace spillway::model {
 
 enum class Capability : std::uint8_t {
   kMultiContainer,
-  kInitContainers,
-  kFiles,           // configMap, secret, downwardAPI and projected volumes
-  kVolumes,         // emptyDir
-  kShm,             // emptyDir with medium Memory
-  kNetworkVolumes,  // persistent volume claims
-  kProbes,
-  kLifecycleHooks,
-  kSecurityContext,
+  kInitContainers,   // and sidecars: control_container starts what create only made
+  kFiles,            // configMap, secret, downwardAPI and projected volumes
+  kVolumes,          // emptyDir
+  kShm,              // emptyDir with medium Memory
+  kNetworkVolumes,   // persistent volume claims
+  kSecurityContext,  // users, groups, Linux capabilities, read-only root, seccomp, AppArmor
+  kSharedProcesses,  // one process namespace for the pod
+  kHostname,
+  kHostAliases,
+  kDnsConfig,
+  kStopSignal,
+  kTerminationMessage,
+  kPutFiles,  // put_files replaces files of a running instance
   kHostNetwork,
   kTty,
   kLogs,

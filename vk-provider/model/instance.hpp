@@ -38,12 +38,14 @@ struct InstanceContainer {
   InstanceContainer() = default;
   base::SharedText name;
   ContainerState state = ContainerState::kWaiting;
+  bool created = false;  // while waiting: it exists and only waits for control_container
   /// While waiting: a kubelet's word for it (ContainerCreating, ErrImagePull, RunContainerError ...) and the text.
   base::SharedText reason;
   base::SharedText message;
   std::optional<int> exit_code;  // of the last run; empty if the provider cannot tell
   bool oom_killed = false;
-  int restarts = 0;  // that the provider did by itself; ours are counted in core
+  base::SharedText termination_message;  // once exited, where the provider can read it
+  int restarts = 0;                      // that the provider did by itself; ours are counted in core
   std::optional<base::WallTime> started_at;
   std::optional<base::WallTime> finished_at;
   base::SharedText image_id;

@@ -151,10 +151,10 @@ struct PodRecord {
   ProviderFacts provider;
   std::optional<base::Money> price_cap;  // of the profile, for the price that is read back
   int attempt = 0;
-  bool ran = false;        // was Running once: never bought again
-  bool preempted = false;  // the provider took the instance back
-  int missing = 0;         // complete listings in a row without its instance
-  int confirms = 0;        // how often a listing's word was doubted in this stage
+  bool ran = false;            // was Running once: never bought again
+  bool preempted = false;      // the provider took the instance back
+  int missing = 0;             // complete listings in a row without its instance
+  int confirms = 0;            // how often a listing's word was doubted in this stage
   base::TimePoint confirm_at;  // not doubted again before
   std::vector<ContainerRecord> containers;
   base::Boxed<Outcome> outcome;

@@ -11,15 +11,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "vk-provider/base/boxed.hpp"
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
-#include "vk-provider/base/secret.hpp"
 #include "vk-provider/base/shared_list.hpp"
 #include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/capability.hpp"
+#include "vk-provider/model/container_spec.hpp"
+#include "vk-provider/model/volume.hpp"
 
 namespace spillway::model {
 
@@ -41,67 +42,7 @@ struct OwnerRef {
   base::SharedText uid;
 };
 
-/// A key of a ConfigMap or Secret, or (with an empty key) all of it with a prefix.
-struct ConfigRef {
-  ConfigRef() = default;
-  enum class Kind : std::uint8_t { kConfigMap, kSecret };
-  Kind kind = Kind::kConfigMap;
-  bool optional = false;
-  std::string name;
-  std::string key;
-  std::string prefix;
-  bool operator==(const ConfigRef&) const = default;
-};
-
-struct EnvVar {
-  EnvVar() = default;
-  std::string name;
-  std::string value;              // literal, before expansion of $(VAR)
-  std::optional<ConfigRef> from;  // then value is unused
-  bool operator==(const EnvVar&) const = default;
-};
-
-enum class Protocol : std::uint8_t { kTcp, kUdp, kSctp };
-
-struct ContainerPort {
-  ContainerPort() = default;
-  std::string name;
-  int port = 0;
-  Protocol protocol = Protocol::kTcp;
-  bool operator==(const ContainerPort&) const = default;
-};
-
-enum class PullPolicy : std::uint8_t { kAlways, kIfNotPresent, kNever };
-
-/// Requests and limits. cpu in thousandths, memory in bytes; 0 means not set.
-struct Resources {
-  Resources() = default;
-  std::int64_t cpu_request_milli = 0;
-  std::int64_t cpu_limit_milli = 0;
-  std::int64_t memory_request = 0;
-  std::int64_t memory_limit = 0;
-  std::int64_t ephemeral_storage = 0;  // the larger of request and limit, bytes
-  bool operator==(const Resources&) const = default;
-};
-
-struct ContainerSpec {
-  ContainerSpec() = default;
-  base::SharedText name;
-  base::SharedText image;
-  std::vector<std::string> command;  // empty: the image's entrypoint
-  std::vector<std::string> args;
-  base::SharedText working_dir;
-  std::vector<ConfigRef> env_from;
-  std::vector<EnvVar> env;
-  std::vector<ContainerPort> ports;
-  Resources resources;
-  PullPolicy pull_policy = PullPolicy::kIfNotPresent;
-  bool operator==(const ContainerSpec&) const = default;
-};
-
-enum class RestartPolicy : std::uint8_t { kAlways, kOnFailure, kNever };
-
-/// GPUs of one pod: the sum over its containers.
+/// GPUs of one pod: what its containers hold at one time.
 struct GpuNeed {
   GpuNeed() = default;
   int count = 0;
@@ -116,6 +57,42 @@ struct FieldUse {
   std::string why;                  // shown to the user: "host namespaces do not exist on a rented machine"
 };
 
+/// spec.hostAliases[]: lines of /etc/hosts.
+struct HostAlias {
+  HostAlias() = default;
+  std::string ip;
+  std::vector<std::string> hostnames;
+  bool operator==(const HostAlias&) const = default;
+};
+
+/// spec.dnsConfig. With dnsPolicy None it is all that there is, otherwise it is added to the machine's resolver.
+struct DnsConfig {
+  DnsConfig() = default;
+  bool alone = false;
+  std::vector<std::string> nameservers;
+  std::vector<std::string> searches;
+  std::vector<std::string> options;  // name or name:value
+  bool operator==(const DnsConfig&) const = default;
+};
+
+/// What few pods set of all that concerns the whole pod.
+struct PodExtras {
+  PodExtras() = default;
+  std::string hostname;
+  std::string subdomain;
+  bool hostname_as_fqdn = false;
+  std::vector<HostAlias> host_aliases;
+  base::Boxed<DnsConfig> dns;
+  bool share_processes = false;
+  std::optional<std::chrono::seconds> active_deadline;
+  std::vector<std::int64_t> supplemental_groups;
+  std::optional<std::int64_t> fs_group;
+  std::vector<std::string> pull_secrets;
+  std::vector<VolumeSpec> volumes;
+  base::SharedList<ContainerSpec> init_containers;  // and sidecars
+  bool operator==(const PodExtras&) const = default;
+};
+
 struct PodSpec {
   PodSpec() = default;
   PodKey key;
@@ -124,11 +101,14 @@ struct PodSpec {
   base::SharedText service_account;
   base::WallTime created_at;
   base::SharedList<ContainerSpec> containers;
+  base::Boxed<PodExtras> extras;
   RestartPolicy restart_policy = RestartPolicy::kAlways;
   std::chrono::seconds grace{30};
   GpuNeed gpu;
   std::vector<FieldUse> uses;
   bool service_account_token_withheld = false;
+  bool tolerates_everything = false;  // a toleration without a key: such a pod of a DaemonSet is everywhere
+  bool service_links = true;          // enableServiceLinks
   std::vector<std::string> readiness_gates;
   /// Annotations of the pod under spillway.dev/ and fake.spillway.dev/ (never those under state.).
   std::map<std::string, std::string> annotations;
@@ -138,46 +118,5 @@ struct PodSpec {
 };
 
 using PodSpecPtr = std::shared_ptr<const PodSpec>;
-
-/// One container as it is to be started: environment resolved, $(VAR) expanded. May hold secrets in env.
-struct ResolvedContainer {
-  ResolvedContainer() = default;
-  base::SharedText name;
-  base::SharedText image;
-  std::vector<std::string> command;
-  std::vector<std::string> args;
-  std::string working_dir;
-  std::vector<std::pair<std::string, std::string>> env;
-  std::vector<ContainerPort> ports;
-  Resources resources;
-  PullPolicy pull_policy = PullPolicy::kIfNotPresent;
-};
-
-/// A file that the provider must place before the container starts. Filled by a later feature.
-struct ResolvedFile {
-  ResolvedFile() = default;
-  std::string container;
-  std::string path;
-  std::string content;
-  int mode = 0644;
-};
-
-/// Credentials of one registry, from imagePullSecrets. Filled by a later feature.
-struct PullAuth {
-  PullAuth() = default;
-  std::string registry;
-  std::string username;
-  base::Secret password;
-};
-
-/// All that a provider needs to start a pod. Never logged, never kept longer than the create call.
-struct ResolvedPod {
-  ResolvedPod() = default;
-  PodSpecPtr spec;
-  std::vector<ResolvedContainer> containers;
-  std::vector<ResolvedFile> files;
-  std::vector<PullAuth> pull_auth;
-  std::vector<int> public_ports;  // container ports to publish: annotation or profile
-};
 
 }  // namespace spillway::model

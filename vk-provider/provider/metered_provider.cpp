@@ -84,8 +84,8 @@ async::Task<async::ByteStreamPtr> MeteredProvider::open_logs(model::InstanceRef 
                              inner_->open_logs(std::move(ref), std::move(options), capped(deadline, kStreamDeadline)));
 }
 
-async::Task<ExecSession> MeteredProvider::open_exec(model::InstanceRef ref, ExecOptions options,
-                                                    base::Deadline deadline) {
+async::Task<ExecSessionPtr> MeteredProvider::open_exec(model::InstanceRef ref, ExecOptions options,
+                                                       base::Deadline deadline) {
   co_return co_await measure("open_exec",
                              inner_->open_exec(std::move(ref), std::move(options), capped(deadline, kStreamDeadline)));
 }
@@ -99,10 +99,11 @@ async::Task<std::vector<Sample>> MeteredProvider::samples(base::Deadline deadlin
 }
 
 async::Task<void> MeteredProvider::control_container(model::InstanceRef ref, std::string container,
-                                                     ContainerAction action, base::Deadline deadline) {
-  co_return co_await measure(
-      "control_container",
-      inner_->control_container(std::move(ref), std::move(container), action, capped(deadline, kControlDeadline)));
+                                                     ContainerAction action, std::chrono::seconds grace,
+                                                     base::Deadline deadline) {
+  co_return co_await measure("control_container",
+                             inner_->control_container(std::move(ref), std::move(container), action, grace,
+                                                       capped(deadline, kControlDeadline)));
 }
 
 async::Task<void> MeteredProvider::put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,

@@ -13,14 +13,15 @@ std::unexpected<base::Error> unsupported(const Provider& provider, std::string_v
 async::Task<async::ByteStreamPtr> Provider::open_logs(model::InstanceRef, LogOptions, base::Deadline) {
   co_return unsupported(*this, "logs");
 }
-async::Task<ExecSession> Provider::open_exec(model::InstanceRef, ExecOptions, base::Deadline) {
+async::Task<ExecSessionPtr> Provider::open_exec(model::InstanceRef, ExecOptions, base::Deadline) {
   co_return unsupported(*this, "exec and attach");
 }
 async::Task<async::ByteStreamPtr> Provider::dial(model::InstanceRef, int, base::Deadline) {
   co_return unsupported(*this, "connections to a port");
 }
 async::Task<std::vector<Sample>> Provider::samples(base::Deadline) { co_return unsupported(*this, "samples of use"); }
-async::Task<void> Provider::control_container(model::InstanceRef, std::string, ContainerAction, base::Deadline) {
+async::Task<void> Provider::control_container(model::InstanceRef, std::string, ContainerAction, std::chrono::seconds,
+                                              base::Deadline) {
   co_return unsupported(*this, "start and stop of a container");
 }
 async::Task<void> Provider::put_files(model::InstanceRef, std::vector<model::ResolvedFile>, base::Deadline) {

@@ -6,6 +6,8 @@
 // for a read, and kUnknownOutcome for a write that may have happened.
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +19,7 @@
 #include "vk-provider/model/instance.hpp"
 #include "vk-provider/model/offer.hpp"
 #include "vk-provider/model/placement.hpp"
-#include "vk-provider/model/pod_spec.hpp"
+#include "vk-provider/model/resolved_pod.hpp"
 
 namespace spillway::provider {
 
@@ -71,13 +73,21 @@ struct ExecOptions {
   std::optional<TerminalSize> size;
 };
 
-/// A running exec or attach. `output` carries stdout (and stderr with a tty), `errors` stderr without one.
-struct ExecSession {
-  ExecSession() = default;
-  async::ByteStreamPtr input;
-  async::ByteStreamPtr output;
-  async::ByteStreamPtr errors;
+/// A running exec or attach. Its death ends the connection, not the process.
+class ExecSession {
+ public:
+  virtual ~ExecSession() = default;
+  /// Standard input; null without stdin_open. close_write is its end of file.
+  virtual async::ByteStream* input() = 0;
+  /// Standard output, and standard error with a tty. Reads end with an empty text.
+  virtual async::ByteStream& output() = 0;
+  /// Standard error; null with a tty. Both outputs are to be read, or the process stands still.
+  virtual async::ByteStream* errors() = 0;
+  /// Of the process, once it has ended; kUnsupported for an attach.
+  virtual async::Task<int> exit_code(base::Deadline deadline) = 0;
+  virtual async::Task<void> resize(TerminalSize size, base::Deadline deadline) = 0;
 };
+using ExecSessionPtr = std::unique_ptr<ExecSession>;
 
 /// Use of one container, for metrics. Unknown values are absent, never zero.
 struct Sample {
@@ -120,14 +130,16 @@ class Provider {
   // Optional, by capability; the default answers kUnsupported.
   virtual async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, LogOptions options,
                                                       base::Deadline deadline);
-  virtual async::Task<ExecSession> open_exec(model::InstanceRef ref, ExecOptions options, base::Deadline deadline);
+  virtual async::Task<ExecSessionPtr> open_exec(model::InstanceRef ref, ExecOptions options, base::Deadline deadline);
   /// A connection to a port inside the instance, also one that listens on 127.0.0.1 only.
   virtual async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline);
   /// Of all instances in one call.
   virtual async::Task<std::vector<Sample>> samples(base::Deadline deadline);
-  /// Whether to restart is decided in core, never by an engine's own restart policy.
+  /// Whether to restart is decided in core, never by an engine's own restart policy. `grace` is what kStop and kRestart
+  /// leave the container; a stop returns as soon as the cloud has accepted. kStart also starts what create only made.
   virtual async::Task<void> control_container(model::InstanceRef ref, std::string container, ContainerAction action,
-                                              base::Deadline deadline);
+                                              std::chrono::seconds grace, base::Deadline deadline);
+  /// Replaces these files of the instance's volumes, each as a whole.
   virtual async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
                                       base::Deadline deadline);
 

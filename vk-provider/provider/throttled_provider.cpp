@@ -123,8 +123,8 @@ async::Task<async::ByteStreamPtr> ThrottledProvider::open_logs(model::InstanceRe
   co_return co_await finish(std::move(*ticket), inner_->open_logs(std::move(ref), std::move(options), deadline));
 }
 
-async::Task<ExecSession> ThrottledProvider::open_exec(model::InstanceRef ref, ExecOptions options,
-                                                      base::Deadline deadline) {
+async::Task<ExecSessionPtr> ThrottledProvider::open_exec(model::InstanceRef ref, ExecOptions options,
+                                                         base::Deadline deadline) {
   auto ticket = co_await enter(Urgency::kNormal, deadline);
   if (!ticket) co_return base::fail(std::move(ticket.error()));
   co_return co_await finish(std::move(*ticket), inner_->open_exec(std::move(ref), std::move(options), deadline));
@@ -143,11 +143,12 @@ async::Task<std::vector<Sample>> ThrottledProvider::samples(base::Deadline deadl
 }
 
 async::Task<void> ThrottledProvider::control_container(model::InstanceRef ref, std::string container,
-                                                       ContainerAction action, base::Deadline deadline) {
+                                                       ContainerAction action, std::chrono::seconds grace,
+                                                       base::Deadline deadline) {
   auto ticket = co_await enter(Urgency::kNormal, deadline);
   if (!ticket) co_return base::fail(std::move(ticket.error()));
   co_return co_await finish(std::move(*ticket),
-                            inner_->control_container(std::move(ref), std::move(container), action, deadline));
+                            inner_->control_container(std::move(ref), std::move(container), action, grace, deadline));
 }
 
 async::Task<void> ThrottledProvider::put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,

@@ -38,11 +38,11 @@ class ThrottledProvider final : public Provider {
   async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override;
   async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, LogOptions options,
                                               base::Deadline deadline) override;
-  async::Task<ExecSession> open_exec(model::InstanceRef ref, ExecOptions options, base::Deadline deadline) override;
+  async::Task<ExecSessionPtr> open_exec(model::InstanceRef ref, ExecOptions options, base::Deadline deadline) override;
   async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline) override;
   async::Task<std::vector<Sample>> samples(base::Deadline deadline) override;
   async::Task<void> control_container(model::InstanceRef ref, std::string container, ContainerAction action,
-                                      base::Deadline deadline) override;
+                                      std::chrono::seconds grace, base::Deadline deadline) override;
   async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
                               base::Deadline deadline) override;
   boost::asio::awaitable<void> stop() override { return inner_->stop(); }

@@ -273,7 +273,7 @@ TEST_CASE("a refusal names every field by path, and what each provider lacks") {
   model::PodSpec pod = test::a_pod();
   model::FieldUse probe;
   probe.path = "spec.containers[0].livenessProbe";
-  probe.needs = Capability::kProbes;
+  probe.needs = Capability::kFiles;
   model::FieldUse network;
   network.path = "spec.hostNetwork";
   network.why = "host namespaces do not exist on a rented machine";
@@ -282,7 +282,7 @@ TEST_CASE("a refusal names every field by path, and what each provider lacks") {
   auto providers = one_provider();
   ProviderAbility other;
   other.name = "other";
-  other.capabilities = {Capability::kExitCode, Capability::kProbes};
+  other.capabilities = {Capability::kExitCode, Capability::kFiles};
   providers.push_back(other);
   const auto message = refusal(pod, compute_requirements(pod, {}), providers);
   REQUIRE(message);
@@ -290,7 +290,7 @@ TEST_CASE("a refusal names every field by path, and what each provider lacks") {
         "Pod was rejected: metadata.annotations[spillway.dev/public-port]: unknown key; did you mean "
         "spillway.dev/public-ports?; "
         "spec.hostNetwork: host namespaces do not exist on a rented machine; "
-        "spec.containers[0].livenessProbe: needs probes, which provider cloud lacks; "
+        "spec.containers[0].livenessProbe: needs files, which provider cloud lacks; "
         "spec: needs restart_container, which provider other lacks");
 }
 

@@ -99,7 +99,7 @@ class DockerRig {
   base::Result<provider::OwnedList> list() { return reactor.run(provider().list_owned("spw-", soon())); }
   base::Result<std::vector<model::Offer>> offers() { return reactor.run(provider().list_offers(soon())); }
   base::Result<void> control(const std::string& tag, provider::ContainerAction action) {
-    return reactor.run(provider().control_container(ref(tag), "main", action, soon()));
+    return reactor.run(provider().control_container(ref(tag), "main", action, std::chrono::seconds(10), soon()));
   }
 
   model::InstanceState state(const std::string& tag) {
