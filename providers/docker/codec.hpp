@@ -23,14 +23,24 @@ inline constexpr std::string_view kLabelTag = "spillway.dev/tag";
 inline constexpr std::string_view kLabelRole = "spillway.dev/role";
 inline constexpr std::string_view kLabelContainer = "spillway.dev/container";  // name of the container in the pod
 inline constexpr std::string_view kLabelPod = "spillway.dev/pod";              // namespace/name, for people
+inline constexpr std::string_view kLabelPart = "spillway.dev/part";            // of a container: init, sidecar, main
+inline constexpr std::string_view kLabelOrder = "spillway.dev/order";          // of a container: its place in the pod
 // On the sandbox only.
 inline constexpr std::string_view kLabelContainers = "spillway.dev/containers";  // names, with commas
+inline constexpr std::string_view kLabelParts = "spillway.dev/parts";            // of each of them, in the same order
 inline constexpr std::string_view kLabelGpus = "spillway.dev/gpus";              // indices, with commas
 inline constexpr std::string_view kLabelRestartPolicy = "spillway.dev/restart-policy";
 inline constexpr std::string_view kLabelPrice = "spillway.dev/price-micros";  // per hour
 
 inline constexpr std::string_view kRoleSandbox = "sandbox";
 inline constexpr std::string_view kRoleContainer = "container";
+
+/// Of kLabelRestartPolicy: containers of the pod have rules of their own, so that an exit alone proves nothing.
+inline constexpr std::string_view kRestartByContainer = "ByContainer";
+
+/// A label's word for it, and back: anything else is a main container, as before there were others.
+std::string_view to_string(model::ContainerRole part);
+model::ContainerRole from_part_label(std::string_view text);
 
 using Labels = std::map<std::string, std::string, std::less<>>;
 /// An empty text if there is no such label.
@@ -88,7 +98,7 @@ struct InstancePlan {
   std::string pod;  // namespace/name
   std::vector<int> gpus;
   base::Money price_per_hour;
-  model::RestartPolicy restart_policy = model::RestartPolicy::kAlways;
+  std::string restart_policy{"Always"};  // value of its label
   std::chrono::seconds grace{30};
   std::vector<int> public_ports;
   std::vector<model::ResolvedContainer> containers;
@@ -100,9 +110,10 @@ std::string container_name(const std::string& tag, const std::string& container)
 
 /// Bodies of POST /containers/create.
 std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host);
-/// kInvalid, with the variable's name and never its value, if a text is not UTF-8: JSON cannot carry it.
-base::Result<std::string> encode_container(const InstancePlan& plan, const model::ResolvedContainer& container,
-                                           const std::string& sandbox_id, const HostConfig& host);
+/// Of the container at `index` of the plan. kInvalid, with the variable's name and never its value, if a text is not
+/// UTF-8: JSON cannot carry it.
+base::Result<std::string> encode_container(const InstancePlan& plan, size_t index, const std::string& sandbox_id,
+                                           const HostConfig& host);
 
 /// `filters=` of a listing: containers with this label (`key` or `key=value`), encoded for a query.
 std::string encode_label_filter(std::string_view label);

@@ -19,8 +19,22 @@ constexpr std::int64_t kPeriodMicros = 100'000;
 constexpr std::int64_t kLeastQuotaMicros = 1000;
 constexpr size_t kLongestHostname = 63;
 
-std::string_view to_string(model::RestartPolicy policy) {
-  switch (policy) {
+/// Sidecars are not asked: whatever becomes of them, the pod has ended when the others have.
+bool has_rule_of_its_own(const model::ContainerSpec& container) {
+  return container.restart_policy.has_value() || !container.restart_rules.empty();
+}
+
+std::string restart_label(const model::PodSpec& spec) {
+  const auto own = [](const auto& list) { return std::any_of(list.begin(), list.end(), has_rule_of_its_own); };
+  const auto is_init_of_its_own = [](const model::ContainerSpec& c) {
+    return has_rule_of_its_own(c) && c.restart_policy != model::RestartPolicy::kAlways;
+  };
+  if (own(spec.containers)) return std::string(kRestartByContainer);
+  if (spec.extras &&
+      std::any_of(spec.extras->init_containers.begin(), spec.extras->init_containers.end(), is_init_of_its_own)) {
+    return std::string(kRestartByContainer);
+  }
+  switch (spec.restart_policy) {
     case model::RestartPolicy::kAlways: return "Always";
     case model::RestartPolicy::kOnFailure: return "OnFailure";
     case model::RestartPolicy::kNever: return "Never";
@@ -102,6 +116,21 @@ void put_resources(json& host_config, const model::Resources& resources) {
 
 }  // namespace
 
+std::string_view to_string(model::ContainerRole part) {
+  switch (part) {
+    case model::ContainerRole::kInit: return "init";
+    case model::ContainerRole::kSidecar: return "sidecar";
+    case model::ContainerRole::kMain: return "main";
+  }
+  return "main";
+}
+
+model::ContainerRole from_part_label(std::string_view text) {
+  if (text == "init") return model::ContainerRole::kInit;
+  if (text == "sidecar") return model::ContainerRole::kSidecar;
+  return model::ContainerRole::kMain;
+}
+
 InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod, std::vector<int> gpus,
                        base::Money price) {
   InstancePlan plan;
@@ -111,7 +140,7 @@ InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod
   if (pod.spec) {
     plan.pod_name = pod.spec->key.name;
     plan.pod = pod.spec->key.to_string();
-    plan.restart_policy = pod.spec->restart_policy;
+    plan.restart_policy = restart_label(*pod.spec);
     plan.grace = pod.spec->grace;
   }
   plan.public_ports = std::move(pod.public_ports);
@@ -124,13 +153,16 @@ std::string container_name(const std::string& tag, const std::string& container)
 std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host) {
   json out_labels = common_labels(plan, kRoleSandbox);
   std::string names;
+  std::string parts;
   for (const model::ResolvedContainer& container : plan.containers) {
-    if (!names.empty()) names += ',';
-    names += container.name;
+    const std::string_view comma = names.empty() ? "" : ",";
+    names.append(comma).append(container.name.str());
+    parts.append(comma).append(to_string(container.role));
   }
   out_labels[std::string(kLabelContainers)] = names;
+  out_labels[std::string(kLabelParts)] = parts;
   out_labels[std::string(kLabelGpus)] = to_gpu_label(plan.gpus);
-  out_labels[std::string(kLabelRestartPolicy)] = std::string(to_string(plan.restart_policy));
+  out_labels[std::string(kLabelRestartPolicy)] = plan.restart_policy;
   out_labels[std::string(kLabelPrice)] = std::to_string(plan.price_per_hour.micros());
 
   json exposed = json::object();
@@ -164,10 +196,13 @@ std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host) {
   return body.dump();
 }
 
-base::Result<std::string> encode_container(const InstancePlan& plan, const model::ResolvedContainer& container,
-                                           const std::string& sandbox_id, const HostConfig& host) {
+base::Result<std::string> encode_container(const InstancePlan& plan, size_t index, const std::string& sandbox_id,
+                                           const HostConfig& host) {
+  const model::ResolvedContainer& container = plan.containers[index];
   json out_labels = common_labels(plan, kRoleContainer);
   out_labels[std::string(kLabelContainer)] = container.name;
+  out_labels[std::string(kLabelPart)] = std::string(to_string(container.role));
+  out_labels[std::string(kLabelOrder)] = std::to_string(index);
 
   json host_config = json::object();
   host_config["NetworkMode"] = "container:" + sandbox_id;

@@ -126,20 +126,22 @@ class Host {
 
   // host_bring_up.cpp
   enum class Step { kDone, kFailed, kAgain };
+  using PlanPtr = std::shared_ptr<const InstancePlan>;
+  using Ids = std::vector<std::string>;  // of the plan's containers; empty: to be made
   void begin_bring_up(InstancePlan plan, std::string sandbox_id);
-  async::Loop bring_up(WorkPtr work, InstancePlan plan, std::string sandbox_id);
-  async::Loop bring_up_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
-                                 std::string sandbox_id);
-  boost::asio::awaitable<Step> try_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
-                                             std::string sandbox_id);
-  boost::asio::awaitable<Step> ensure_image(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index);
+  async::Loop bring_up(WorkPtr work, PlanPtr plan, std::string sandbox_id);
+  boost::asio::awaitable<Step> try_bring_up(WorkPtr work, PlanPtr plan, std::string sandbox_id);
+  boost::asio::awaitable<Step> look(WorkPtr work, PlanPtr plan, std::shared_ptr<Ids> ids,
+                                    std::shared_ptr<Ids> to_start);
+  boost::asio::awaitable<Step> ensure_image(WorkPtr work, PlanPtr plan, size_t index);
   boost::asio::awaitable<PullResult> pull(WorkPtr work, ImageReference image);
-  boost::asio::awaitable<Step> make_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
-                                              std::string sandbox_id);
+  boost::asio::awaitable<Step> make_container(WorkPtr work, PlanPtr plan, size_t index, std::string sandbox_id,
+                                              std::shared_ptr<Ids> ids);
   boost::asio::awaitable<Step> start_container(WorkPtr work, std::string container, std::string id);
 
   // host_end.cpp
-  async::Loop end_instance(WorkPtr work, std::string tag, std::chrono::seconds grace);
+  async::Loop end_instance(WorkPtr work, std::string tag);
+  boost::asio::awaitable<void> stop_in_order(WorkPtr work, InstanceGroup group);
   async::Loop stop_container(WorkPtr work, std::string id, std::chrono::seconds grace);
   async::Task<void> start_again(std::string id, base::Deadline deadline);
   async::Loop stop_or_restart(std::string id, provider::ContainerAction action, std::chrono::seconds grace);

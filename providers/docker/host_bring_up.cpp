@@ -45,10 +45,11 @@ void Host::begin_bring_up(InstancePlan plan, std::string sandbox_id) {
   work->progress.activity = "starting";
   work->pause = context_.timers->make_waiter();
   work->finished = context_.timers->make_waiter();
-  context_.background->spawn(bring_up(work, std::move(plan), std::move(sandbox_id)));
+  context_.background->spawn(
+      bring_up(work, std::make_shared<const InstancePlan>(std::move(plan)), std::move(sandbox_id)));
 }
 
-async::Loop Host::bring_up(WorkPtr work, InstancePlan plan, std::string sandbox_id) {
+async::Loop Host::bring_up(WorkPtr work, PlanPtr plan, std::string sandbox_id) {
   struct Finish {
     Work& work;
     async::Timers& timers;
@@ -58,42 +59,56 @@ async::Loop Host::bring_up(WorkPtr work, InstancePlan plan, std::string sandbox_
       work.finished->wake();
     }
   } finish{*work, *context_.timers};
-  const auto shared = std::make_shared<const InstancePlan>(std::move(plan));
-  for (size_t i = 0; i < shared->containers.size() && !work->progress.ending; ++i) {
-    co_await bring_up_container(work, shared, i, sandbox_id);
-  }
-}
-
-async::Loop Host::bring_up_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
-                                     std::string sandbox_id) {
   for (int attempt = 1; !work->progress.ending; ++attempt) {
-    const Step step = co_await try_container(work, plan, index, sandbox_id);
+    const Step step = co_await try_bring_up(work, plan, sandbox_id);
     if (step != Step::kAgain) co_return;
     co_await work->pause->wait_until(in(base::backoff_delay(kEngineBackoff, attempt)));
   }
 }
 
-/// One way through: whatever an earlier attempt, or an earlier process, has done is found and carried on with.
-asio::awaitable<Host::Step> Host::try_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
-                                                std::string sandbox_id) {
-  const std::string& name = plan->containers[index].name;
-  const auto existing = co_await client_.inspect(container_name(plan->tag, name), in(kCallTime));
-  if (existing) {
+/// One way through: whatever an earlier attempt, or an earlier process, has done is found and carried on with. All
+/// images come before the first container is made, and all are made before the first is started: a pod that cannot be
+/// complete never begins.
+asio::awaitable<Host::Step> Host::try_bring_up(WorkPtr work, PlanPtr plan, std::string sandbox_id) {
+  const auto ids = std::make_shared<Ids>(plan->containers.size());
+  const auto to_start = std::make_shared<Ids>(plan->containers.size());
+  Step step = co_await look(work, plan, ids, to_start);
+  for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
+    if ((*ids)[i].empty()) step = co_await ensure_image(work, plan, i);
+  }
+  for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
+    if (!(*ids)[i].empty()) continue;
+    step = co_await make_container(work, plan, i, sandbox_id, ids);
+    (*to_start)[i] = (*ids)[i];
+  }
+  for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
+    const model::ResolvedContainer& container = plan->containers[i];
+    if (!container.start_at_once || (*to_start)[i].empty()) continue;
+    step = co_await start_container(work, container.name, (*to_start)[i]);
+  }
+  co_return step;
+}
+
+/// Which of the containers exist, and which of those were never started.
+asio::awaitable<Host::Step> Host::look(WorkPtr work, PlanPtr plan, std::shared_ptr<Ids> ids,
+                                       std::shared_ptr<Ids> to_start) {
+  for (size_t i = 0; i < ids->size() && !work->progress.ending; ++i) {
+    const std::string& name = plan->containers[i].name;
+    const auto existing = co_await client_.inspect(container_name(plan->tag, name), in(kCallTime));
+    if (!existing && existing.error().kind == ErrorKind::kNotFound) continue;
+    if (!existing) co_return Step::kAgain;
     if (label(existing->labels, kLabelTag) != plan->tag) {
       work->progress.failures[name] = failure(
           "CreateContainerError", "the name of the container is taken by one that is not ours; remove it", false);
       co_return Step::kFailed;
     }
-    if (!existing->never_started()) co_return Step::kDone;
-    co_return co_await start_container(work, name, existing->id);
+    (*ids)[i] = existing->id;
+    if (existing->never_started()) (*to_start)[i] = existing->id;
   }
-  if (existing.error().kind != ErrorKind::kNotFound) co_return Step::kAgain;
-  const Step image = co_await ensure_image(work, plan, index);
-  if (image != Step::kDone || work->progress.ending) co_return image;
-  co_return co_await make_container(work, plan, index, sandbox_id);
+  co_return Step::kDone;
 }
 
-asio::awaitable<Host::Step> Host::ensure_image(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index) {
+asio::awaitable<Host::Step> Host::ensure_image(WorkPtr work, PlanPtr plan, size_t index) {
   const model::ResolvedContainer& container = plan->containers[index];
   auto reference = parse_image(container.image);
   if (!reference) {
@@ -153,10 +168,10 @@ asio::awaitable<PullResult> Host::pull(WorkPtr work, ImageReference image) {
   co_return lost;
 }
 
-asio::awaitable<Host::Step> Host::make_container(WorkPtr work, std::shared_ptr<const InstancePlan> plan, size_t index,
-                                                 std::string sandbox_id) {
+asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, size_t index, std::string sandbox_id,
+                                                 std::shared_ptr<Ids> ids) {
   const model::ResolvedContainer& container = plan->containers[index];
-  auto body = encode_container(*plan, container, sandbox_id, config_);
+  auto body = encode_container(*plan, index, sandbox_id, config_);
   if (!body) {
     work->progress.failures[container.name] = failure("CreateContainerConfigError", body.error().message, false);
     co_return Step::kFailed;
@@ -165,7 +180,8 @@ asio::awaitable<Host::Step> Host::make_container(WorkPtr work, std::shared_ptr<c
   const auto answer = co_await client_.create(name, std::move(*body), in(kCallTime));
   if (answer && answer->ok()) {
     work->progress.seen.emplace(container.name, context_.timers->now());
-    co_return co_await start_container(work, container.name, answer->text);
+    (*ids)[index] = answer->text;
+    co_return Step::kDone;
   }
   if (!answer) co_return Step::kAgain;  // unknown: the next attempt begins with a look
   const auto facts = co_await client_.inspect(name, in(kCallTime));

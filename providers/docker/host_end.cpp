@@ -12,8 +12,7 @@ using base::ErrorKind;
 constexpr base::Duration kCallTime = std::chrono::seconds(60);
 // The engine kills by itself when the grace is over; we only when it does not.
 constexpr base::Duration kEngineMargin = std::chrono::seconds(2);
-
-bool is_running(const ContainerEntry& entry) { return entry.state == "running" || entry.state == "paused"; }
+constexpr std::chrono::seconds kLeastGrace{1};
 
 }  // namespace
 
@@ -38,11 +37,11 @@ async::Task<void> Host::terminate(std::string tag, std::chrono::seconds grace, b
   }
   work->progress.ending = true;
   work->force_at = force_at;
-  context_.background->spawn(end_instance(work, tag, grace));
+  context_.background->spawn(end_instance(work, tag));
   co_return base::Result<void>();
 }
 
-async::Loop Host::end_instance(WorkPtr work, std::string tag, std::chrono::seconds grace) {
+async::Loop Host::end_instance(WorkPtr work, std::string tag) {
   // If something cannot be reached the rest is left to the next terminate.
   struct Finish {
     Work& work;
@@ -59,14 +58,7 @@ async::Loop Host::end_instance(WorkPtr work, std::string tag, std::chrono::secon
   if (it == groups.end()) co_return;
   const InstanceGroup& group = it->second;
 
-  for (const ContainerEntry* const entry : group.containers) {
-    if (!is_running(*entry) || grace.count() == 0) continue;
-    ++work->stopping;
-    context_.background->spawn(stop_container(work, entry->id, grace));
-  }
-  while (work->stopping > 0 && context_.timers->now() < work->force_at) {
-    co_await work->changed->wait_until(work->force_at);
-  }
+  co_await stop_in_order(work, group);
 
   // The sandbox last: while its labels exist its GPUs are taken, and the instance can be found.
   bool all_gone = true;
@@ -80,6 +72,22 @@ async::Loop Host::end_instance(WorkPtr work, std::string tag, std::chrono::secon
   if (group.sandbox == nullptr || !all_gone) co_return;
   const auto removed = co_await client_.remove(group.sandbox->id, in(kCallTime));
   note(removed);
+}
+
+/// Sidecars have what the others have left of the grace, and at least the time to be told.
+boost::asio::awaitable<void> Host::stop_in_order(WorkPtr work, InstanceGroup group) {
+  for (const auto& batch : stop_order(group)) {
+    if (context_.timers->now() >= work->force_at) co_return;
+    const base::Duration left = work->force_at - kEngineMargin - context_.timers->now();
+    const auto grace = std::max(std::chrono::ceil<std::chrono::seconds>(left), kLeastGrace);
+    for (const ContainerEntry* const entry : batch) {
+      ++work->stopping;
+      context_.background->spawn(stop_container(work, entry->id, grace));
+    }
+    while (work->stopping > 0 && context_.timers->now() < work->force_at) {
+      co_await work->changed->wait_until(work->force_at);
+    }
+  }
 }
 
 async::Loop Host::stop_container(WorkPtr work, std::string id, std::chrono::seconds grace) {

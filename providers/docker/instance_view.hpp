@@ -44,12 +44,22 @@ struct Progress {
   std::map<std::string, base::TimePoint> seen;   // containers that existed once, and since when that is known
 };
 
-/// True once every container ended and the restart policy wants none back: such an instance is kept for its logs, and
-/// holds neither GPUs nor a place. A container without facts counts as not ended.
+/// True once nothing runs and nothing will by the restart policy: all main containers ended as it wants, or an init
+/// container failed for good. Such an instance is kept for its logs, and holds neither GPUs nor a place. A container
+/// without facts counts as not ended; what became of a sidecar does not matter, but that it runs does.
 bool has_ended_for_good(const InstanceGroup& group, const FactsMap& facts);
 
-/// Names of the containers that belong to it, from the sandbox's label; those that are there if the sandbox is gone.
-std::vector<std::string> expected_containers(const InstanceGroup& group);
+struct ExpectedContainer {
+  ExpectedContainer() = default;
+  std::string name;
+  model::ContainerRole part = model::ContainerRole::kMain;
+};
+/// The containers that belong to it, from the sandbox's labels; those that are there if the sandbox is gone.
+std::vector<ExpectedContainer> expected_containers(const InstanceGroup& group);
+
+/// In what order containers are stopped: each batch at once, the next when it has ended. Main containers and running
+/// init containers first, then the sidecars one by one, the last that was started first.
+std::vector<std::vector<const ContainerEntry*>> stop_order(const InstanceGroup& group);
 
 struct ViewContext {
   ViewContext() = default;

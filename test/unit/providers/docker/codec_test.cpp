@@ -33,7 +33,7 @@ InstancePlan a_plan() {
 }
 
 json container_body(const InstancePlan& plan, const HostConfig& host = HostConfig()) {
-  const auto body = encode_container(plan, plan.containers.at(0), "5a", host);
+  const auto body = encode_container(plan, 0, "5a", host);
   REQUIRE(body);
   return json::parse(*body);
 }
@@ -153,12 +153,12 @@ TEST_CASE("docker codec: a sandbox publishes ports, shares its IPC, and may do n
   InstancePlan plan = a_plan();
   plan.gpus = {0, 3};
   plan.public_ports = {80};
-  plan.restart_policy = model::RestartPolicy::kOnFailure;
+  plan.restart_policy = "OnFailure";
   const json body = json::parse(encode_sandbox(plan, HostConfig()));
   CHECK(body == json::parse(R"({
     "Image": "spillway.dev/sandbox:1", "Entrypoint": ["/pause"], "Hostname": "web-0", "StopTimeout": 1,
     "Labels": {"spillway.dev/tag": "spw-a-b-1", "spillway.dev/role": "sandbox", "spillway.dev/pod": "team/web-0",
-      "spillway.dev/containers": "main", "spillway.dev/gpus": "0,3", "spillway.dev/restart-policy": "OnFailure",
+      "spillway.dev/containers": "main", "spillway.dev/parts": "main", "spillway.dev/gpus": "0,3", "spillway.dev/restart-policy": "OnFailure",
       "spillway.dev/price-micros": "2390000"},
     "ExposedPorts": {"80/tcp": {}},
     "HostConfig": {"PortBindings": {"80/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}]}, "IpcMode": "shareable",
@@ -178,7 +178,7 @@ TEST_CASE("docker codec: a plain container takes all from its image") {
   CHECK(container_body(a_plan()) == json::parse(R"({
     "Image": "app:1", "Env": [], "StopTimeout": 45, "OpenStdin": false, "Tty": false,
     "Labels": {"spillway.dev/tag": "spw-a-b-1", "spillway.dev/role": "container", "spillway.dev/container": "main",
-      "spillway.dev/pod": "team/web-0"},
+      "spillway.dev/part": "main", "spillway.dev/order": "0", "spillway.dev/pod": "team/web-0"},
     "HostConfig": {"NetworkMode": "container:5a", "IpcMode": "container:5a", "RestartPolicy": {"Name": "no"},
       "AutoRemove": false, "CpuShares": 2}})"));
 }
@@ -268,10 +268,34 @@ TEST_CASE("docker codec: a plan remembers what a later daemon must know") {
   const InstancePlan plan = make_plan(placement, pod, {2}, base::Money::from_micros(5));
   CHECK(plan.tag == "spw-a-b-1");
   CHECK(plan.pod == "team/web-0");
-  CHECK(plan.restart_policy == model::RestartPolicy::kNever);
+  CHECK(plan.restart_policy == "Never");
   CHECK(plan.grace == std::chrono::seconds(7));
   CHECK(plan.gpus == std::vector<int>{2});
   CHECK(plan.containers.size() == 1);
+}
+
+TEST_CASE("docker codec: a restart rule of one container leaves the pod's word uncertain, but a sidecar's does not") {
+  model::ResolvedPod pod;
+  auto spec = std::make_shared<model::PodSpec>();
+  spec->restart_policy = model::RestartPolicy::kNever;
+  model::ContainerSpec init;
+  const auto policy = [&](const model::ContainerSpec& main) {
+    model::PodExtras extras;
+    extras.init_containers.edit() = {init};
+    spec->extras = extras;
+    spec->containers.edit() = {main};
+    pod.spec = spec;
+    return make_plan(model::Placement(), pod, {}, base::Money()).restart_policy;
+  };
+  CHECK(policy(model::ContainerSpec()) == "Never");
+  init.restart_policy = model::RestartPolicy::kAlways;
+  CHECK(policy(model::ContainerSpec()) == "Never");
+  init.restart_policy = model::RestartPolicy::kOnFailure;
+  CHECK(policy(model::ContainerSpec()) == "ByContainer");
+  init.restart_policy.reset();
+  model::ContainerSpec main;
+  main.restart_rules.emplace_back();
+  CHECK(policy(main) == "ByContainer");
 }
 
 TEST_CASE("docker codec: the filter of a listing") {

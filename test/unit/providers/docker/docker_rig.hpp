@@ -84,6 +84,20 @@ class DockerRig {
     return out;
   }
 
+  /// init `setup`, sidecar `proxy`, and `main`: only the first starts at once.
+  static model::ResolvedPod pod_with_init(model::RestartPolicy policy = model::RestartPolicy::kNever) {
+    model::ResolvedPod out = pod(policy);
+    const model::ResolvedContainer main = out.containers.at(0);
+    out.containers = {main, main, main};
+    out.containers[0].name = "setup";
+    out.containers[0].role = model::ContainerRole::kInit;
+    out.containers[1].name = "proxy";
+    out.containers[1].role = model::ContainerRole::kSidecar;
+    out.containers[1].start_at_once = false;
+    out.containers[2].start_at_once = false;
+    return out;
+  }
+
   base::Result<model::Instance> create(model::Placement placement, model::ResolvedPod pod = DockerRig::pod()) {
     return reactor.run(provider().create(std::move(placement), std::move(pod), soon()));
   }
@@ -98,8 +112,9 @@ class DockerRig {
   }
   base::Result<provider::OwnedList> list() { return reactor.run(provider().list_owned("spw-", soon())); }
   base::Result<std::vector<model::Offer>> offers() { return reactor.run(provider().list_offers(soon())); }
-  base::Result<void> control(const std::string& tag, provider::ContainerAction action) {
-    return reactor.run(provider().control_container(ref(tag), "main", action, std::chrono::seconds(10), soon()));
+  base::Result<void> control(const std::string& tag, provider::ContainerAction action,
+                             const std::string& container = "main") {
+    return reactor.run(provider().control_container(ref(tag), container, action, std::chrono::seconds(10), soon()));
   }
 
   model::InstanceState state(const std::string& tag) {

@@ -15,7 +15,8 @@ const base::WallTime kStart = std::chrono::sys_days(std::chrono::year(2026) / 11
 
 /// One tag as a listing and inspections show it.
 struct Scene {
-  explicit Scene(const std::string& policy = "Always", const std::string& names = "main") {
+  explicit Scene(const std::string& policy = "Always", const std::string& names = "main",
+                 const std::string& parts = "") {
     ContainerEntry& sandbox = entries.emplace_back();
     sandbox.id = "s";
     sandbox.state = "running";
@@ -24,6 +25,7 @@ struct Scene {
     sandbox.labels = {{"spillway.dev/tag", "t"},
                       {"spillway.dev/role", "sandbox"},
                       {"spillway.dev/containers", names},
+                      {"spillway.dev/parts", parts},
                       {"spillway.dev/restart-policy", policy},
                       {"spillway.dev/price-micros", "2390000"}};
   }
@@ -232,6 +234,68 @@ TEST_CASE("instance view: what has ended for good holds nothing") {
   Scene half("Never", "main,side");
   half.add("main", "exited");
   CHECK_FALSE(half.ended());
+}
+
+TEST_CASE("instance view: the parts of a pod decide whether it has ended for good") {
+  Scene scene("Never", "setup,proxy,main", "init,sidecar,main");
+  ContainerFacts& setup = scene.add("setup", "exited");
+  CHECK_FALSE(scene.ended());  // the others are still to come
+  scene.add("proxy", "created");
+  ContainerFacts& main = scene.add("main", "created");
+  CHECK_FALSE(scene.ended());
+  CHECK(scene.view().state == InstanceState::kRunning);
+  SECTION("an init container that failed is the end") {
+    setup.exit_code = 3;
+    CHECK(scene.ended());
+    CHECK(scene.view().state == InstanceState::kExited);
+    scene.entries[0].labels["spillway.dev/restart-policy"] = "OnFailure";
+    CHECK_FALSE(scene.ended());
+  }
+  SECTION("a sidecar's exit does not matter, but that it runs does") {
+    main.state = scene.entries[3].state = "exited";
+    CHECK(scene.ended());
+    scene.facts.at("id-proxy").state = scene.entries[2].state = "running";
+    CHECK_FALSE(scene.ended());
+    CHECK(scene.view().state == InstanceState::kRunning);
+    scene.facts.at("id-proxy").state = scene.entries[2].state = "exited";
+    scene.facts.at("id-proxy").exit_code = 137;
+    CHECK(scene.ended());
+  }
+}
+
+TEST_CASE("instance view: what waits for an order says that it exists") {
+  Scene scene("Never", "setup,main", "init,main");
+  scene.add("setup", "running");
+  model::Instance instance = scene.view();
+  CHECK_FALSE(instance.containers.at(1).created);
+  CHECK(instance.containers[1].reason == "PodInitializing");
+  scene.add("main", "created");
+  scene.progress.active = true;  // the bring-up may start it
+  CHECK_FALSE(scene.view().containers.at(1).created);
+  scene.progress.active = false;
+  instance = scene.view();
+  CHECK(instance.containers[1].created);
+  CHECK(instance.containers[1].state == ContainerState::kWaiting);
+  CHECK(instance.containers[1].container_id == "docker://id-main");
+  CHECK_FALSE(instance.containers[0].created);
+}
+
+TEST_CASE("instance view: sidecars are stopped last, in reverse order") {
+  Scene scene("Always", "a,setup,b,main,side", "sidecar,init,sidecar,main,main");
+  const std::vector<std::pair<std::string, std::string>> parts = {
+      {"a", "sidecar"}, {"setup", "init"}, {"b", "sidecar"}, {"main", "main"}, {"side", "main"}};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    scene.add(parts[i].first, parts[i].first == "side" ? "exited" : "running");
+    scene.entries.back().labels["spillway.dev/part"] = parts[i].second;
+    scene.entries.back().labels["spillway.dev/order"] = std::to_string(i);
+  }
+  std::vector<std::vector<std::string>> order;
+  const InstanceGroups groups = group_by_tag(scene.entries);
+  for (const auto& batch : stop_order(groups.at("t"))) {
+    order.emplace_back();
+    for (const ContainerEntry* const entry : batch) order.back().push_back(entry->id);
+  }
+  CHECK(order == std::vector<std::vector<std::string>>{{"id-setup", "id-main"}, {"id-b"}, {"id-a"}});
 }
 
 TEST_CASE("instance view: ids") {
