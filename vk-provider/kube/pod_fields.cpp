@@ -96,7 +96,7 @@ bool is_token_volume(std::string_view volume) {
 
 class Walk {
  public:
-  explicit Walk(std::string_view spec) : spec_(spec) {}
+  Walk(std::string_view spec, bool send_token) : spec_(spec), send_token_(send_token) {}
 
   PodFields run() {
     note_volumes();
@@ -105,6 +105,7 @@ class Walk {
   }
 
  private:
+  bool is_withheld(std::string_view volume) const { return !send_token_ && is_token_volume(volume); }
   void note_volumes();
   void visit(std::string_view value);
   void visit_members(std::string_view value);
@@ -114,9 +115,9 @@ class Walk {
   void report(std::optional<Capability> needs, std::string_view why);
 
   std::string_view spec_;
+  bool send_token_;
   std::string pattern_ = "spec";
   std::string path_ = "spec";
-  std::string token_volume_;
   std::map<std::string, VolumeNeed> volumes_;
   PodFields out_;
 };
@@ -133,9 +134,8 @@ void Walk::note_volumes() {
   JsonArray volumes(json_member(spec_, "volumes"));
   while (volumes.next()) {
     const std::string name = json_string_or_empty(json_member(volumes.value(), "name"));
-    if (is_token_volume(volumes.value())) {
-      token_volume_ = name;
-      out_.has_token_volume = true;
+    if (is_withheld(volumes.value())) {
+      out_.withheld_volume = name;
       continue;
     }
     JsonObject members(volumes.value());
@@ -192,8 +192,7 @@ void Walk::visit_elements(std::string_view value) {
     if (pattern_ == "spec.containers[]" && i > 0) {
       report(Capability::kMultiContainer, "the provider has to run several containers");
     }
-    const bool token = pattern_ == "spec.volumes[]" && is_token_volume(elements.value());
-    if (!token) visit(elements.value());
+    if (pattern_ != "spec.volumes[]" || !is_withheld(elements.value())) visit(elements.value());
     path_.resize(path_size);
   }
   pattern_.resize(pattern_size);
@@ -202,7 +201,7 @@ void Walk::visit_elements(std::string_view value) {
 
 void Walk::visit_mount(std::string_view value) {
   const std::string name = json_string_or_empty(json_member(value, "name"));
-  if (!token_volume_.empty() && name == token_volume_) {
+  if (!name.empty() && name == out_.withheld_volume) {
     std::string at = json_string_or_empty(json_member(value, "mountPath"));
     if (at.ends_with('/')) at.pop_back();
     if (at != kTokenPath) report(std::nullopt, kTokenWithheld);
@@ -229,6 +228,6 @@ void Walk::apply(const FieldRule& rule, std::string_view value) {
 
 }  // namespace
 
-PodFields walk_pod_fields(std::string_view spec_json) { return Walk(spec_json).run(); }
+PodFields walk_pod_fields(std::string_view spec_json, bool send_token) { return Walk(spec_json, send_token).run(); }
 
 }  // namespace spillway::kube

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,11 +36,13 @@ const FieldRule* find_pod_field_rule(std::string_view path);
 struct PodFields {
   /// Every field that is set and neither honoured nor accepted, in the order of the text.
   std::vector<model::FieldUse> uses;
-  /// The volume with the service account's token is there; it and its mount are left out of `uses`.
-  bool has_token_volume = false;
+  /// The volume with the service account's token that the API server adds, if it is to be left out: it and its mounts
+  /// are then in no use.
+  std::string withheld_volume;
   bool broken = false;  // the text is not well-formed
 };
 
-PodFields walk_pod_fields(std::string_view spec_json);
+/// `send_token`: the pod asks for its service account's token, so that its volume is one like any other.
+PodFields walk_pod_fields(std::string_view spec_json, bool send_token);
 
 }  // namespace spillway::kube

@@ -4,277 +4,212 @@
 #include <limits>
 #include <utility>
 
-#include "vk-provider/kube/json_scan.hpp"
+#include "vk-provider/kube/container_codec.hpp"
 #include "vk-provider/kube/pod_fields.hpp"
+#include "vk-provider/kube/spec_reader.hpp"
+#include "vk-provider/kube/volume_codec.hpp"
 #include "vk-provider/model/labels.hpp"
-#include "vk-provider/model/quantity.hpp"
+#include "vk-provider/model/pod_resources.hpp"
 
 namespace spillway::kube {
 namespace {
 
-using model::ConfigRef;
 using model::ContainerSpec;
+using model::PodExtras;
 using model::PodSpec;
 
-int decode_int(std::string_view value) {
-  const auto number = json_int(value).value_or(0);
-  return std::in_range<int>(number) ? static_cast<int>(number) : 0;
+/// Few pods have any: they are made when the first is set.
+PodExtras& extras_of(PodSpec& pod) {
+  if (!pod.extras) pod.extras = PodExtras();
+  return *pod.extras;
 }
 
-std::vector<std::string> decode_strings(std::string_view json, bool& ok) {
-  std::vector<std::string> out;
-  JsonArray list(json);
-  while (list.next()) out.push_back(json_string_or_empty(list.value()));
-  ok = ok && !list.failed();
-  return out;
-}
+/// What a pod's containers, which come at the end, are decoded from.
+struct Parts {
+  std::string_view init_containers;
+  std::string_view containers;
+  std::string_view security;
+  std::string_view volumes;
+};
 
-ConfigRef decode_ref(std::string_view json, ConfigRef::Kind kind) {
-  ConfigRef out;
-  out.kind = kind;
-  out.name = json_string_or_empty(json_member(json, "name"));
-  out.key = json_string_or_empty(json_member(json, "key"));
-  out.optional = json_is_true(json_member(json, "optional"));
-  return out;
-}
-
-void decode_env_from(std::string_view json, ContainerSpec& out, bool& ok) {
-  JsonArray list(json);
-  while (list.next()) {
-    std::optional<ConfigRef> ref;
-    std::string prefix;
-    JsonObject members(list.value());
-    while (members.next()) {
-      if (members.key() == "prefix") prefix = json_string_or_empty(members.value());
-      if (!json_is_object(members.value())) continue;
-      if (members.key() == "configMapRef") ref = decode_ref(members.value(), ConfigRef::Kind::kConfigMap);
-      if (members.key() == "secretRef") ref = decode_ref(members.value(), ConfigRef::Kind::kSecret);
-    }
-    ok = ok && !members.failed();
-    if (!ref) continue;
-    ref->prefix = std::move(prefix);
-    out.env_from.push_back(std::move(*ref));
-  }
-  ok = ok && !list.failed();
-}
-
-std::optional<ConfigRef> decode_value_from(std::string_view json) {
-  const std::string_view map = json_member(json, "configMapKeyRef");
-  if (json_is_object(map)) return decode_ref(map, ConfigRef::Kind::kConfigMap);
-  const std::string_view secret = json_member(json, "secretKeyRef");
-  if (json_is_object(secret)) return decode_ref(secret, ConfigRef::Kind::kSecret);
-  return std::nullopt;
-}
-
-void decode_env(std::string_view json, ContainerSpec& out, bool& ok) {
-  JsonArray list(json);
-  while (list.next()) {
-    model::EnvVar variable;
-    JsonObject members(list.value());
-    while (members.next()) {
-      if (members.key() == "name") {
-        variable.name = json_string_or_empty(members.value());
-      } else if (members.key() == "value") {
-        variable.value = json_string_or_empty(members.value());
-      } else if (members.key() == "valueFrom") {
-        variable.from = decode_value_from(members.value());
-      }
-    }
-    ok = ok && !members.failed();
-    out.env.push_back(std::move(variable));
-  }
-  ok = ok && !list.failed();
-}
-
-void decode_ports(std::string_view json, ContainerSpec& out, bool& ok) {
-  JsonArray list(json);
-  while (list.next()) {
-    model::ContainerPort port;
-    port.name = json_string_or_empty(json_member(list.value(), "name"));
-    port.port = decode_int(json_member(list.value(), "containerPort"));
-    const std::string_view protocol = json_member(list.value(), "protocol");
-    port.protocol = protocol == "\"UDP\""    ? model::Protocol::kUdp
-                    : protocol == "\"SCTP\"" ? model::Protocol::kSctp
-                                             : model::Protocol::kTcp;
-    out.ports.push_back(std::move(port));
-  }
-  ok = ok && !list.failed();
-}
-
-/// Without a policy the tag decides, as the API server does it.
-model::PullPolicy default_pull_policy(std::string_view image) {
-  if (image.find('@') != std::string_view::npos) return model::PullPolicy::kIfNotPresent;
-  const size_t slash = image.rfind('/');
-  const std::string_view name = slash == std::string_view::npos ? image : image.substr(slash + 1);
-  const size_t colon = name.rfind(':');
-  const bool latest = colon == std::string_view::npos || name.substr(colon + 1) == "latest";
-  return latest ? model::PullPolicy::kAlways : model::PullPolicy::kIfNotPresent;
-}
-
-/// Reads resources.requests or resources.limits of one container.
-class ResourceReader {
+/// Gives each container its GPUs, which must be of one make in the whole pod.
+class GpuReader {
  public:
-  ResourceReader(PodSpec& spec, ContainerSpec& container, size_t index)
-      : spec_(spec), container_(container), path_("spec.containers[" + std::to_string(index) + "].resources.") {}
+  GpuReader(PodSpec& pod, Findings& findings) : pod_(pod), findings_(findings) {}
 
-  bool read(std::string_view json, bool limits) {
-    JsonObject members(json);
-    while (members.next()) {
-      const std::string_view name = members.key();
-      const std::string text = json_string(members.value()).value_or(std::string(members.value()));
-      const auto amount = name == "cpu" ? model::quantity_milli(text) : model::quantity_value(text);
-      if (amount && *amount >= 0) {
-        take(name, *amount, limits);
-      } else if (name == "cpu" || name == "memory" || name == "ephemeral-storage" || is_gpu(name)) {
-        complain(std::string(limits ? "limits[" : "requests[") + std::string(name) + "]", "it is no sensible quantity");
-      }
-    }
-    return !members.failed();
+  void take(const ContainerGpus& gpus, const std::string& path, ContainerSpec& container) {
+    take_of(model::kResourceNvidiaGpu, gpus.nvidia, path, container);
+    take_of(model::kResourceAmdGpu, gpus.amd, path, container);
   }
 
-  /// After both: adds the container's GPUs to the pod's.
-  void add_gpus() {
-    if (nvidia_ > 0) add_gpus_of(model::kResourceNvidiaGpu, nvidia_);
-    if (amd_ > 0) add_gpus_of(model::kResourceAmdGpu, amd_);
+  /// After all containers.
+  void sum() {
+    const auto& init = pod_.extras ? pod_.extras->init_containers : base::SharedList<ContainerSpec>();
+    const auto count = model::at_once(init, pod_.containers, [](const ContainerSpec& c) { return c.resources.gpus; });
+    if (std::in_range<int>(count)) {
+      pod_.gpu.count = static_cast<int>(count);
+    } else {
+      findings_.fault("spec.containers", "nobody has so many GPUs");
+    }
   }
 
  private:
-  static bool is_gpu(std::string_view name) {
-    return name == model::kResourceNvidiaGpu || name == model::kResourceAmdGpu;
-  }
-
-  void take(std::string_view name, std::int64_t amount, bool limits) {
-    model::Resources& r = container_.resources;
-    if (name == "cpu") {
-      (limits ? r.cpu_limit_milli : r.cpu_request_milli) = amount;
-    } else if (name == "memory") {
-      (limits ? r.memory_limit : r.memory_request) = amount;
-    } else if (name == "ephemeral-storage") {
-      r.ephemeral_storage = std::max(r.ephemeral_storage, amount);
-    } else if (name == model::kResourceNvidiaGpu) {
-      nvidia_ = std::max(nvidia_, amount);
-    } else if (name == model::kResourceAmdGpu) {
-      amd_ = std::max(amd_, amount);
+  void take_of(std::string_view resource, std::int64_t count, const std::string& path, ContainerSpec& container) {
+    if (count == 0) return;
+    const std::string at = path + ".resources.limits[" + std::string(resource) + "]";
+    if (!std::in_range<int>(count)) return findings_.fault(at, "nobody has so many GPUs");
+    if (!pod_.gpu.resource.empty() && pod_.gpu.resource != resource) {
+      return findings_.fault(at, "the GPUs of one pod must be of one make");
     }
+    pod_.gpu.resource = resource;
+    container.resources.gpus = static_cast<int>(count);
   }
 
-  void add_gpus_of(std::string_view resource, std::int64_t count) {
-    const std::string path = "limits[" + std::string(resource) + "]";
-    if (count > std::numeric_limits<int>::max() - spec_.gpu.count) return complain(path, "nobody has so many GPUs");
-    if (!spec_.gpu.resource.empty() && spec_.gpu.resource != resource) {
-      return complain(path, "the GPUs of one pod must be of one make");
-    }
-    spec_.gpu.resource = resource;
-    spec_.gpu.count += static_cast<int>(count);
-  }
-
-  void complain(const std::string& where, std::string_view why) {
-    model::FieldUse& use = spec_.uses.emplace_back();
-    use.path = path_ + where;
-    use.why = why;
-  }
-
-  PodSpec& spec_;
-  ContainerSpec& container_;
-  std::string path_;
-  std::int64_t nvidia_ = 0;
-  std::int64_t amd_ = 0;
+  PodSpec& pod_;
+  Findings& findings_;
 };
 
-bool decode_resources(std::string_view json, PodSpec& spec, ContainerSpec& container, size_t index) {
-  ResourceReader reader(spec, container, index);
-  bool ok = true;
-  JsonObject members(json);
-  while (members.next()) {
-    if (members.key() == "limits") ok = reader.read(members.value(), true) && ok;
-    if (members.key() == "requests") ok = reader.read(members.value(), false) && ok;
-  }
-  reader.add_gpus();
-  return ok && !members.failed();
+void decode_containers(const Parts& parts, std::string_view withheld, PodSpec& out, Findings& findings) {
+  const ContainerSurroundings pod{parts.security, withheld};
+  GpuReader gpus(out, findings);
+  const auto decode_list = [&](std::string_view json, std::string_view path, auto list_of) {
+    each_element(json, findings, [&](size_t i, std::string_view element) {
+      const std::string at = element_path(path, i);
+      ContainerGpus found;
+      ContainerSpec container = decode_container(element, at, pod, found, findings);
+      gpus.take(found, at, container);
+      list_of().push_back(std::move(container));
+    });
+  };
+  decode_list(parts.init_containers, "spec.initContainers",
+              [&]() -> auto& { return extras_of(out).init_containers.edit(); });
+  decode_list(parts.containers, "spec.containers", [&]() -> auto& { return out.containers.edit(); });
+  gpus.sum();
 }
 
-bool decode_container(std::string_view json, PodSpec& spec, size_t index) {
-  ContainerSpec out;
-  std::string_view policy;
-  bool ok = true;
-  JsonObject members(json);
-  while (members.next()) {
-    const std::string_view key = members.key();
-    const std::string_view value = members.value();
-    if (key == "name") {
-      out.name = json_string_or_empty(value);
-    } else if (key == "image") {
-      out.image = json_string_or_empty(value);
-    } else if (key == "command") {
-      out.command = decode_strings(value, ok);
-    } else if (key == "args") {
-      out.args = decode_strings(value, ok);
-    } else if (key == "workingDir") {
-      out.working_dir = json_string_or_empty(value);
-    } else if (key == "envFrom") {
-      decode_env_from(value, out, ok);
-    } else if (key == "env") {
-      decode_env(value, out, ok);
-    } else if (key == "ports") {
-      decode_ports(value, out, ok);
-    } else if (key == "resources") {
-      ok = decode_resources(value, spec, out, index) && ok;
-    } else if (key == "imagePullPolicy") {
-      policy = value;
-    }
-  }
-  out.pull_policy = policy == "\"Always\""         ? model::PullPolicy::kAlways
-                    : policy == "\"Never\""        ? model::PullPolicy::kNever
-                    : policy == "\"IfNotPresent\"" ? model::PullPolicy::kIfNotPresent
-                                                   : default_pull_policy(out.image);
-  spec.containers.edit().push_back(std::move(out));
-  return ok && !members.failed();
+/// The pod's part of securityContext that is not the containers'.
+void decode_pod_security(std::string_view json, PodSpec& out, Findings& findings) {
+  each_member(json, findings, [&](std::string_view key, std::string_view value) {
+    if (key == "fsGroup" && json_int(value)) extras_of(out).fs_group = json_int(value);
+    if (key != "supplementalGroups") return;
+    each_element(value, findings, [&](size_t, std::string_view group) {
+      if (const auto id = json_int(group)) extras_of(out).supplemental_groups.push_back(*id);
+    });
+  });
 }
 
-bool decode_containers(std::string_view json, PodSpec& out) {
-  JsonArray list(json);
-  for (size_t i = 0; list.next(); ++i) {
-    if (!decode_container(list.value(), out, i)) return false;
-  }
-  return !list.failed();
+model::DnsConfig decode_dns(std::string_view json, bool alone, Findings& findings) {
+  model::DnsConfig out;
+  out.alone = alone;
+  each_member(json, findings, [&](std::string_view key, std::string_view value) {
+    if (key == "nameservers") out.nameservers = decode_strings(value, findings);
+    if (key == "searches") out.searches = decode_strings(value, findings);
+    if (key != "options") return;
+    each_element(value, findings, [&](size_t, std::string_view option) {
+      std::string& text = out.options.emplace_back(json_string_or_empty(json_member(option, "name")));
+      const std::string word = json_string_or_empty(json_member(option, "value"));
+      if (!word.empty()) text += ":" + word;
+    });
+  });
+  return out;
 }
 
-model::RestartPolicy decode_restart_policy(std::string_view value) {
-  if (value == "\"Never\"") return model::RestartPolicy::kNever;
-  if (value == "\"OnFailure\"") return model::RestartPolicy::kOnFailure;
-  return model::RestartPolicy::kAlways;
+void decode_host_aliases(std::string_view json, PodSpec& out, Findings& findings) {
+  each_element(json, findings, [&](size_t, std::string_view element) {
+    model::HostAlias& alias = extras_of(out).host_aliases.emplace_back();
+    alias.ip = json_string_or_empty(json_member(element, "ip"));
+    alias.hostnames = decode_strings(json_member(element, "hostnames"), findings);
+  });
+}
+
+/// A toleration without a key tolerates every taint of its effect, also the one that keeps pods off our nodes.
+bool tolerates_everything(std::string_view json, Findings& findings) {
+  bool found = false;
+  each_element(json, findings, [&](size_t, std::string_view element) {
+    const std::string effect = json_string_or_empty(json_member(element, "effect"));
+    found = found || (json_string_or_empty(json_member(element, "key")).empty() &&
+                      json_member(element, "operator") == "\"Exists\"" && (effect.empty() || effect == "NoSchedule"));
+  });
+  return found;
+}
+
+void decode_names(std::string_view key, std::string_view value, PodSpec& out, Findings& findings) {
+  const auto text_into = [&](std::string PodExtras::* field) {
+    std::string text = json_string_or_empty(value);
+    if (!text.empty()) extras_of(out).*field = std::move(text);
+  };
+  if (key == "hostname") text_into(&PodExtras::hostname);
+  if (key == "subdomain") text_into(&PodExtras::subdomain);
+  if (key == "setHostnameAsFQDN" && json_is_true(value)) extras_of(out).hostname_as_fqdn = true;
+  if (key == "hostAliases") decode_host_aliases(value, out, findings);
+  if (key != "imagePullSecrets") return;
+  each_element(value, findings, [&](size_t, std::string_view element) {
+    std::string name = json_string_or_empty(json_member(element, "name"));
+    if (!name.empty()) extras_of(out).pull_secrets.push_back(std::move(name));
+  });
+}
+
+void decode_life(std::string_view key, std::string_view value, PodSpec& out, Findings& findings) {
+  if (key == "restartPolicy") {
+    out.restart_policy = decode_restart_policy(value).value_or(model::RestartPolicy::kAlways);
+  } else if (key == "terminationGracePeriodSeconds") {
+    out.grace = std::chrono::seconds(std::max<std::int64_t>(0, json_int(value).value_or(30)));
+  } else if (key == "activeDeadlineSeconds") {
+    if (const auto deadline = decode_seconds(value)) extras_of(out).active_deadline = deadline;
+  } else if (key == "shareProcessNamespace") {
+    if (json_is_true(value)) extras_of(out).share_processes = true;
+  } else if (key == "enableServiceLinks") {
+    out.service_links = value != "false";
+  } else if (key == "tolerations") {
+    out.tolerates_everything = tolerates_everything(value, findings);
+  } else if (key == "readinessGates") {
+    each_element(value, findings, [&](size_t, std::string_view gate) {
+      out.readiness_gates.push_back(json_string_or_empty(json_member(gate, "conditionType")));
+    });
+  } else if (key == "resources" && json_is_object(value)) {
+    ContainerGpus none;  // a pod's own resources are cpu, memory and huge pages
+    const model::Resources resources = decode_resources(value, "spec.resources", none, findings);
+    if (resources != model::Resources()) extras_of(out).resources = resources;
+  }
 }
 
 }  // namespace
 
+bool reads_own_metadata(std::string_view spec_json) {
+  return spec_json.find("\"metadata.labels") != std::string_view::npos ||
+         spec_json.find("\"metadata.annotations") != std::string_view::npos;
+}
+
 bool decode_pod_spec(std::string_view spec_json, PodSpec& out) {
-  PodFields fields = walk_pod_fields(spec_json);
+  const auto order = out.annotations.find(std::string(model::kAnnotationSendToken));
+  PodFields fields = walk_pod_fields(spec_json, order != out.annotations.end() && order->second == "true");
   if (fields.broken) return false;
   out.uses = std::move(fields.uses);
-  out.service_account_token_withheld = fields.has_token_volume;
+  out.service_account_token_withheld = !fields.withheld_volume.empty();
 
-  bool ok = true;
-  JsonObject members(spec_json);
-  while (members.next()) {
-    const std::string_view key = members.key();
-    const std::string_view value = members.value();
-    if (key == "nodeName") {
-      out.node_name = json_string_or_empty(value);
-    } else if (key == "serviceAccountName") {
-      out.service_account = json_string_or_empty(value);
-    } else if (key == "restartPolicy") {
-      out.restart_policy = decode_restart_policy(value);
-    } else if (key == "terminationGracePeriodSeconds") {
-      out.grace = std::chrono::seconds(std::max<std::int64_t>(0, json_int(value).value_or(30)));
-    } else if (key == "readinessGates") {
-      JsonArray gates(value);
-      while (gates.next())
-        out.readiness_gates.push_back(json_string_or_empty(json_member(gates.value(), "conditionType")));
-    } else if (key == "containers") {
-      ok = decode_containers(value, out) && ok;
-    }
-  }
-  return ok && !members.failed();
+  Findings findings;
+  Parts parts;
+  std::string_view dns;
+  bool dns_alone = false;
+  each_member(spec_json, findings, [&](std::string_view key, std::string_view value) {
+    if (key == "nodeName") out.node_name = json_string_or_empty(value);
+    if (key == "serviceAccountName") out.service_account = json_string_or_empty(value);
+    if (key == "initContainers") parts.init_containers = value;
+    if (key == "containers") parts.containers = value;
+    if (key == "securityContext") parts.security = value;
+    if (key == "volumes") parts.volumes = value;
+    if (key == "dnsConfig" && json_is_object(value)) dns = value;
+    if (key == "dnsPolicy") dns_alone = value == "\"None\"";
+    decode_names(key, value, out, findings);
+    decode_life(key, value, out, findings);
+  });
+  if (dns_alone || !dns.empty()) extras_of(out).dns = decode_dns(dns, dns_alone, findings);
+  decode_pod_security(parts.security, out, findings);
+  auto volumes = decode_volumes(parts.volumes, fields.withheld_volume, findings);
+  if (!volumes.empty()) extras_of(out).volumes.edit() = std::move(volumes);
+  decode_containers(parts, fields.withheld_volume, out, findings);
+  std::ranges::move(findings.faults, std::back_inserter(out.uses));
+  return !findings.broken;
 }
 
 }  // namespace spillway::kube

@@ -9,7 +9,11 @@
 
 namespace spillway::kube {
 
-/// Fills everything of `out` that comes from .spec. False if the text is broken; `out` is then of no use.
+/// Fills everything of `out` that comes from .spec; the annotations in it are read already. False if the text is
+/// broken; `out` is then of no use.
 bool decode_pod_spec(std::string_view spec_json, model::PodSpec& out);
+
+/// True if a field of the spec may read the pod's labels or annotations (fieldRef): then they have to be kept.
+bool reads_own_metadata(std::string_view spec_json);
 
 }  // namespace spillway::kube

@@ -8,6 +8,8 @@ namespace spillway::model {
 // What users may write on a pod. An unknown key under this prefix is refused with the nearest valid name.
 inline constexpr std::string_view kUserPrefix = "spillway.dev/";
 inline constexpr std::string_view kAnnotationPublicPorts = "spillway.dev/public-ports";
+// "true": a token of the pod's service account goes to the rented machine; without it none ever does.
+inline constexpr std::string_view kAnnotationSendToken = "spillway.dev/send-service-account-token";
 // Orders to the fake cloud, for trials and tests; ignored by every other provider.
 inline constexpr std::string_view kFakePrefix = "fake.spillway.dev/";
 

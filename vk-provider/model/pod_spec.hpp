@@ -88,8 +88,12 @@ struct PodExtras {
   std::vector<std::int64_t> supplemental_groups;
   std::optional<std::int64_t> fs_group;
   std::vector<std::string> pull_secrets;
-  std::vector<VolumeSpec> volumes;
+  base::Boxed<Resources> resources;  // spec.resources: of the whole pod, instead of its containers' sum
+  base::SharedList<VolumeSpec> volumes;
   base::SharedList<ContainerSpec> init_containers;  // and sidecars
+  /// All of them as first seen; empty unless a field of the spec may read one (fieldRef).
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
   bool operator==(const PodExtras&) const = default;
 };
 

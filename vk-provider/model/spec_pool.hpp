@@ -1,4 +1,5 @@
-// What the specs of many pods have in common, held once: names, images, and the containers of one owner's pods.
+// What the specs of many pods have in common, held once: names, images, and the containers and volumes of one
+// owner's pods.
 //
 // A value, one thread. Made for thousands of replicas of one template, whose environments may be large.
 #pragma once
@@ -16,9 +17,20 @@ class SpecPool {
   void share(PodSpec& spec);
 
  private:
+  struct Lists {
+    base::SharedList<ContainerSpec> containers;
+    base::SharedList<ContainerSpec> init_containers;
+    base::SharedList<VolumeSpec> volumes;
+  };
+
+  /// Makes `list` the last one if they are equal, otherwise its texts are shared and it becomes the last one.
+  void share_containers(base::SharedList<ContainerSpec>& list, base::SharedList<ContainerSpec>& last);
+  static void share_volumes(base::SharedList<VolumeSpec>& list, base::SharedList<VolumeSpec>& last);
+  void forget_unused();
+
   base::TextPool texts_;
-  /// The last one by the owner's UID; bare pods have one in common.
-  std::unordered_map<std::string, base::SharedList<ContainerSpec>> containers_;
+  /// The last ones by the owner's UID; bare pods have one in common.
+  std::unordered_map<std::string, Lists> lists_;
   size_t clean_at_ = 64;
 };
 

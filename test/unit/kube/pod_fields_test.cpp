@@ -230,7 +230,7 @@ TEST_CASE("every field of PodSpec is honoured, accepted or reported") {
       continue;
     }
     CHECK(rule->treatment == FieldClass::kNeeds);
-    REQUIRE(uses.size() == 1);
+    REQUIRE_FALSE(uses.empty());  // the table's word comes first; a decoder may find the sample itself wrong, too
     CHECK((uses[0].needs ? to_string(*uses[0].needs) : "refused") == expected);
     CHECK_FALSE(uses[0].why.empty());
     std::string pattern = uses[0].path;

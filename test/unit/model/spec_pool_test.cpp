@@ -36,6 +36,28 @@ TEST_CASE("equal containers of one owner are one list") {
   CHECK(second.containers[0].env[0].value == "large");
 }
 
+TEST_CASE("init containers and volumes of one owner are one list, too") {
+  SpecPool pool;
+  const auto with_more = [&](const std::string& volume) {
+    PodSpec spec = a_spec("owner", "registry.example/app:1");
+    PodExtras extras;
+    extras.hostname = "differs";
+    extras.init_containers = spec.containers;
+    extras.init_containers.edit()[0].name = "fetch";
+    extras.volumes.edit().emplace_back().name = volume;
+    spec.extras = extras;
+    pool.share(spec);
+    return spec;
+  };
+  const PodSpec first = with_more("data");
+  const PodSpec second = with_more("data");
+  CHECK(&first.extras->init_containers.items() == &second.extras->init_containers.items());
+  CHECK(&first.extras->volumes.items() == &second.extras->volumes.items());
+  const PodSpec third = with_more("other");
+  CHECK(&first.extras->init_containers.items() == &third.extras->init_containers.items());
+  CHECK(third.extras->volumes[0].name == "other");
+}
+
 TEST_CASE("containers that differ are not shared, but their texts are") {
   SpecPool pool;
   PodSpec first = a_spec("owner", "registry.example/app:1");
