@@ -8,8 +8,12 @@
 namespace spillway::providers::docker {
 namespace {
 
-constexpr std::uint8_t kProgram[] = {
+constexpr std::uint8_t kPause[] = {
 #include "providers/docker/sandbox_pause.inc"
+};
+
+constexpr std::uint8_t kRelay[] = {
+#include "providers/docker/sandbox_relay.inc"
 };
 
 constexpr size_t kBlock = 512;
@@ -42,14 +46,21 @@ std::string tar_header(std::string_view name, size_t size) {
   return header;
 }
 
+template <size_t Size>
+void append_program(std::string& tar, std::string_view path, const std::uint8_t (&program)[Size]) {
+  tar += tar_header(path.substr(1), Size);
+  tar.append(reinterpret_cast<const char*>(program), Size);
+  tar.append((kBlock - tar.size() % kBlock) % kBlock, '\0');
+}
+
 }  // namespace
 
 std::string sandbox_image_name() { return std::string(kSandboxRepository) + ":" + std::string(kSandboxTag); }
 
 std::string sandbox_image_tar() {
-  std::string tar = tar_header(kSandboxProgram.substr(1), sizeof(kProgram));
-  tar.append(reinterpret_cast<const char*>(kProgram), sizeof(kProgram));
-  tar.append((kBlock - tar.size() % kBlock) % kBlock, '\0');
+  std::string tar;
+  append_program(tar, kSandboxProgram, kPause);
+  append_program(tar, kSandboxRelay, kRelay);
   tar.append(2 * kBlock, '\0');
   return tar;
 }

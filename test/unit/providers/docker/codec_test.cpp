@@ -156,7 +156,7 @@ TEST_CASE("docker codec: a sandbox publishes ports, shares its IPC, and may do n
   plan.restart_policy = "OnFailure";
   const json body = json::parse(encode_sandbox(plan, HostConfig()));
   CHECK(body == json::parse(R"({
-    "Image": "spillway.dev/sandbox:1", "Entrypoint": ["/pause"], "Hostname": "web-0", "StopTimeout": 1,
+    "Image": "spillway.dev/sandbox:2", "Entrypoint": ["/pause"], "Hostname": "web-0", "StopTimeout": 1,
     "Labels": {"spillway.dev/tag": "spw-a-b-1", "spillway.dev/role": "sandbox", "spillway.dev/pod": "team/web-0",
       "spillway.dev/containers": "main", "spillway.dev/parts": "main", "spillway.dev/gpus": "0,3", "spillway.dev/restart-policy": "OnFailure",
       "spillway.dev/price-micros": "2390000"},

@@ -157,7 +157,7 @@ TEST_CASE("docker faults: the sandbox image is loaded once, and again after some
   REQUIRE(rig.create(DockerRig::placement("spw-a")));
   REQUIRE(rig.create(DockerRig::placement("spw-b")));
   CHECK(rig.engine().count("fromSrc") == 1);
-  rig.engine().images.erase("spillway.dev/sandbox:1");
+  rig.engine().images.erase("spillway.dev/sandbox:2");
   REQUIRE(rig.create(DockerRig::placement("spw-c")));
   CHECK(rig.engine().count("fromSrc") == 2);
 }
