@@ -12,7 +12,6 @@ namespace {
 
 using base::ErrorKind;
 
-constexpr std::string_view kApi = "/v1.41";
 constexpr size_t kLargestListing = 64UL * 1024 * 1024;
 constexpr size_t kLongestProgressLine = 1024UL * 1024;
 

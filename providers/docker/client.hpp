@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "providers/docker/codec.hpp"
+#include "providers/docker/exec_codec.hpp"
 #include "providers/docker/image_reference.hpp"
 #include "vk-provider/async/task.hpp"
 #include "vk-provider/async/timer.hpp"
@@ -74,9 +75,22 @@ class EngineClient {
   /// Takes as long as it takes while something comes at least every `no_progress`; ended by cancellation.
   async::Task<PullResult> pull(ImageReference image, base::Duration no_progress);
 
+  // client_exec.cpp. A container or exec that is not there is kNotFound; one that does not run, kConflict.
+  /// Makes an exec, which runs nothing yet; its id.
+  async::Task<std::string> create_exec(std::string container, std::string body, base::Deadline deadline);
+  /// Runs it. The stream is that of the process; it can be written to if `writes`.
+  async::Task<async::ByteStreamPtr> start_exec(std::string id, bool tty, bool writes, base::Deadline deadline);
+  async::Task<async::ByteStreamPtr> attach(std::string container, bool writes, base::Deadline deadline);
+  async::Task<ExecState> inspect_exec(std::string id, base::Deadline deadline);
+  /// `path` is `/exec/ID` or `/containers/ID`.
+  async::Task<Answer> resize(std::string path, provider::TerminalSize size, base::Deadline deadline);
+
   const std::string& host() const { return host_; }
 
  private:
+  static constexpr std::string_view kApi = "/v1.41";
+
+  async::Task<async::ByteStreamPtr> upgrade(std::string target, std::string body, bool writes, base::Deadline deadline);
   async::Task<net::HttpResponse> send(net::Method method, std::string target, std::string body,
                                       base::Deadline deadline);
   async::Task<Answer> write(net::Method method, std::string target, std::string body, base::Deadline deadline);

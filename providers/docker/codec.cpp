@@ -128,7 +128,10 @@ base::Result<ContainerFacts> decode_container(std::string_view body) {
   }
   facts.created = time(node, "Created");
   facts.image_id = text(node, "Image");
-  if (const json* const config = find(node, "Config")) facts.labels = labels(*config);
+  if (const json* const config = find(node, "Config")) {
+    facts.labels = labels(*config);
+    facts.tty = flag(*config, "Tty");
+  }
   return facts;
 }
 

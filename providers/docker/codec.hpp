@@ -67,6 +67,7 @@ struct ContainerFacts {
   std::string error;  // why the last start failed
   int exit_code = 0;
   bool oom_killed = false;
+  bool tty = false;
   Labels labels;
   std::string image_id;
   std::optional<base::WallTime> created;

@@ -69,7 +69,8 @@ DockerProvider::DockerProvider(base::ProviderName name, Config config,
   info_.type = "docker";
   info_.capabilities = {Capability::kExitCode, Capability::kRestartContainer, Capability::kKeepStopped,
                         Capability::kPortsTcp, Capability::kPortsHttp,        Capability::kStopGrace,
-                        Capability::kRegions,  Capability::kEntrypoint,       Capability::kWorkingDir};
+                        Capability::kRegions,  Capability::kEntrypoint,       Capability::kWorkingDir,
+                        Capability::kExec,     Capability::kAttach,           Capability::kDial};
   info_.settle_time = std::chrono::seconds(5);
 
   HostContext context;
@@ -170,6 +171,19 @@ async::Task<void> DockerProvider::control_container(model::InstanceRef ref, std:
   const auto place = find(ref);
   if (!place) co_return base::fail(place.error());
   co_return co_await place->host->control(place->tag, std::move(container), action, grace, deadline);
+}
+
+async::Task<provider::ExecSessionPtr> DockerProvider::open_exec(model::InstanceRef ref, provider::ExecOptions options,
+                                                                base::Deadline deadline) {
+  const auto place = find(ref);
+  if (!place) co_return base::fail(place.error());
+  co_return co_await place->host->open_exec(place->tag, std::move(options), deadline);
+}
+
+async::Task<async::ByteStreamPtr> DockerProvider::dial(model::InstanceRef ref, int port, base::Deadline deadline) {
+  const auto place = find(ref);
+  if (!place) co_return base::fail(place.error());
+  co_return co_await place->host->dial(place->tag, port, deadline);
 }
 
 boost::asio::awaitable<void> DockerProvider::stop() {

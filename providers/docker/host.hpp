@@ -8,6 +8,7 @@
 //   host_create.cpp    buying: the sandbox, under the lock that gives out GPUs
 //   host_bring_up.cpp  in the background: images, containers
 //   host_end.cpp       in the background: stop, remove; and start or stop of one container
+//   host_exec.cpp      processes that join a container, and connections to ports
 #pragma once
 
 #include <map>
@@ -22,6 +23,7 @@
 
 #include "providers/docker/client.hpp"
 #include "providers/docker/config.hpp"
+#include "providers/docker/exec_session.hpp"
 #include "providers/docker/instance_view.hpp"
 #include "vk-provider/async/semaphore.hpp"
 #include "vk-provider/async/task_group.hpp"
@@ -55,6 +57,10 @@ class Host {
   async::Task<void> terminate(std::string tag, std::chrono::seconds grace, base::Deadline deadline);
   async::Task<void> control(std::string tag, std::string container, provider::ContainerAction action,
                             std::chrono::seconds grace, base::Deadline deadline);
+
+  async::Task<provider::ExecSessionPtr> open_exec(std::string tag, provider::ExecOptions options,
+                                                  base::Deadline deadline);
+  async::Task<async::ByteStreamPtr> dial(std::string tag, int port, base::Deadline deadline);
 
   /// Ends the pulls, so that the background work can be awaited.
   void cancel_pulls();
@@ -145,6 +151,13 @@ class Host {
   async::Loop stop_container(WorkPtr work, std::string id, std::chrono::seconds grace);
   async::Task<void> start_again(std::string id, base::Deadline deadline);
   async::Loop stop_or_restart(std::string id, provider::ContainerAction action, std::chrono::seconds grace);
+
+  // host_exec.cpp
+  async::Task<provider::ExecSessionPtr> attach(std::string tag, std::string name, provider::ExecOptions options,
+                                               base::Deadline deadline);
+  async::Task<provider::ExecSessionPtr> begin_session(DockerExecSession::Kind kind, std::string id,
+                                                      async::ByteStreamPtr stream, bool raw,
+                                                      provider::ExecOptions options, base::Deadline deadline);
 
   base::TimePoint in(base::Duration d) const { return context_.timers->now() + d; }
 

@@ -132,6 +132,9 @@ class DockerModelClient final : public net::HttpClient {
 
   async::Task<net::HttpStream> open(net::HttpRequest request, base::Deadline deadline) override {
     note(request);
+    if (engine_.streams) {
+      if (auto instead = engine_.streams(request)) co_return std::move(*instead);
+    }
     net::HttpStream stream;
     if (request.target.contains("/images/create?fromImage=")) {
       if (!engine_.reachable) co_return base::fail(unreachable());

@@ -84,6 +84,9 @@ class DockerEngineModel {
   /// Looked at after it was carried out: an answer here replaces the true one (a lost answer).
   std::function<std::optional<Response>(const net::HttpRequest&, const Response&)> after;
 
+  /// Looked at before a request that asks for a stream: an answer here replaces what the engine would do.
+  std::function<std::optional<base::Result<net::HttpStream>>(const net::HttpRequest&)> streams;
+
   static Response answer(int status, const nlohmann::json& body);
 
  private:
