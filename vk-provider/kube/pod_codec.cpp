@@ -15,7 +15,6 @@ constexpr std::string_view kWithheldToken = "service-account-token";
 struct Metadata {
   model::PodKey key;
   base::WallTime created_at;
-  std::string_view labels;
   std::string_view annotations;
   std::string_view owners;
 };
@@ -44,8 +43,6 @@ bool decode_metadata(std::string_view json, Metadata& out, model::ObservedPod& o
       observed.deletion_timestamp = decode_time(value);
     } else if (key == "deletionGracePeriodSeconds") {
       observed.deletion_grace = std::chrono::seconds(json_int(value).value_or(0));
-    } else if (key == "labels") {
-      out.labels = value;
     } else if (key == "annotations") {
       out.annotations = value;
     } else if (key == "ownerReferences") {
@@ -79,25 +76,6 @@ void decode_user_annotations(std::string_view annotations, model::PodSpec& out) 
     auto value = json_string(members.value());
     if (value) out.annotations.insert_or_assign(std::move(*key), std::move(*value));
   }
-}
-
-std::map<std::string, std::string> decode_texts(std::string_view json) {
-  std::map<std::string, std::string> out;
-  JsonObject members(json);
-  while (members.next()) {
-    auto key = json_unescape(members.key());
-    auto value = json_string(members.value());
-    if (key && value) out.insert_or_assign(std::move(*key), std::move(*value));
-  }
-  return out;
-}
-
-/// Few pods look at themselves, and labels and annotations are much text: they are kept for those alone.
-void keep_metadata(std::string_view spec, const Metadata& metadata, model::PodSpec& out) {
-  if (!reads_own_metadata(spec)) return;
-  if (!out.extras) out.extras = model::PodExtras();
-  out.extras->labels = decode_texts(metadata.labels);
-  out.extras->annotations = decode_texts(metadata.annotations);
 }
 
 void decode_owner(std::string_view owners, model::OwnerRef& out) {
@@ -189,7 +167,6 @@ base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<b
   decode_owner(metadata.owners, decoded->owner);
   decode_user_annotations(metadata.annotations, *decoded);
   if (!decode_pod_spec(spec, *decoded)) return broken("spec", out.key);
-  keep_metadata(spec, metadata, *decoded);
   if (pool != nullptr) pool->share(*decoded);
   out.spec = decoded;
   return out;

@@ -16,11 +16,19 @@ using model::FieldUse;
 constexpr std::string_view kTokenVolumePrefix = "kube-api-access-";
 constexpr std::string_view kTokenPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::string_view kTokenWithheld = "the service account's token is not sent to a rented machine";
+constexpr std::string_view kTokenNotSent =
+    "a service account's token goes to a rented machine only with the annotation "
+    "spillway.dev/send-service-account-token: \"true\"";
+constexpr std::string_view kAddressUnknown = "the address of a rented instance is known only after its start";
+constexpr std::string_view kUnknownPath = "no such field of a pod can be read";
 constexpr std::string_view kUnknownField = "this version of Spillway does not know the field";
 constexpr std::string_view kUnknownResource =
     "only cpu, memory, ephemeral-storage, nvidia.com/gpu and amd.com/gpu can be rented";
 constexpr std::string_view kResourceLimits = "spec.containers[].resources.limits";
 constexpr std::string_view kResourceRequests = "spec.containers[].resources.requests";
+constexpr std::string_view kPodLimits = "spec.resources.limits";
+constexpr std::string_view kPodRequests = "spec.resources.requests";
+constexpr std::string_view kPodResource = "only cpu and memory can be set for the whole pod";
 
 /// Paths above those of the table: the walk goes on below them.
 bool is_inside(std::string_view pattern) {
@@ -37,7 +45,15 @@ bool is_inside(std::string_view pattern) {
   return inside.contains(pattern);
 }
 
-bool is_map(std::string_view pattern) { return pattern == kResourceLimits || pattern == kResourceRequests; }
+bool is_map(std::string_view pattern) {
+  return pattern == kResourceLimits || pattern == kResourceRequests || pattern == kPodLimits || pattern == kPodRequests;
+}
+
+std::string_view why_unknown(std::string_view pattern) {
+  if (pattern.starts_with(kResourceLimits) || pattern.starts_with(kResourceRequests)) return kUnknownResource;
+  if (pattern.starts_with(kPodLimits) || pattern.starts_with(kPodRequests)) return kPodResource;
+  return kUnknownField;
+}
 
 bool is_one_of(std::string_view words, const std::string& word) {
   while (!words.empty()) {
@@ -94,6 +110,14 @@ bool is_token_volume(std::string_view volume) {
   return has_token && !sources.failed();
 }
 
+bool is_readable_field(std::string_view path) {
+  for (const std::string_view field : {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
+                                       "spec.serviceAccountName", "status.hostIP", "status.hostIPs"}) {
+    if (path == field) return true;
+  }
+  return path.starts_with("metadata.labels['") || path.starts_with("metadata.annotations['");
+}
+
 class Walk {
  public:
   Walk(std::string_view spec, bool send_token) : spec_(spec), send_token_(send_token) {}
@@ -110,8 +134,10 @@ class Walk {
   void visit(std::string_view value);
   void visit_members(std::string_view value);
   void visit_elements(std::string_view value);
+  void visit_as(std::string_view pattern, std::string_view value);
   void visit_mount(std::string_view value);
   void apply(const FieldRule& rule, std::string_view value);
+  bool apply_special(const FieldRule& rule, std::string_view value);
   void report(std::optional<Capability> needs, std::string_view why);
 
   std::string_view spec_;
@@ -119,6 +145,7 @@ class Walk {
   std::string pattern_ = "spec";
   std::string path_ = "spec";
   std::map<std::string, VolumeNeed> volumes_;
+  bool in_init_ = false;
   PodFields out_;
 };
 
@@ -150,19 +177,28 @@ void Walk::note_volumes() {
 
 void Walk::visit(std::string_view value) {
   if (json_is_null(value)) return;
-  const FieldRule* const rule = find_pod_field_rule(pattern_);
-  if (rule != nullptr) {
-    apply(*rule, value);
+  const FieldRule* const rule = exact_pod_field_rule(pattern_);
+  if (rule != nullptr) apply(*rule, value);
+  if (pattern_ == "spec.initContainers[]") {
+    in_init_ = true;
+    visit_as("spec.containers[]", value);
+    in_init_ = false;
   } else if (!is_inside(pattern_)) {
-    const bool resource = pattern_.starts_with(kResourceLimits) || pattern_.starts_with(kResourceRequests);
-    report(std::nullopt, resource ? kUnknownResource : kUnknownField);
+    if (rule == nullptr) report(std::nullopt, why_unknown(pattern_));
   } else if (json_is_object(value)) {
     visit_members(value);
   } else if (json_is_array(value)) {
     visit_elements(value);
-  } else {
+  } else if (rule == nullptr) {
     report(std::nullopt, kUnknownField);
   }
+}
+
+/// Judges a value by the rows of another place.
+void Walk::visit_as(std::string_view pattern, std::string_view value) {
+  const std::string own = std::exchange(pattern_, std::string(pattern));
+  visit_members(value);
+  pattern_ = own;
 }
 
 void Walk::visit_members(std::string_view value) {
@@ -212,13 +248,30 @@ void Walk::visit_mount(std::string_view value) {
   report(need.needs, need.why);
 }
 
-void Walk::apply(const FieldRule& rule, std::string_view value) {
-  if (rule.treatment != FieldClass::kNeeds) return;
-  if (rule.path == "spec.containers[].volumeMounts[]") return visit_mount(value);
-  if (rule.path == "spec.volumes[].emptyDir") {
+/// Rows whose word depends on more than that something is set. True if all is said.
+bool Walk::apply_special(const FieldRule& rule, std::string_view value) {
+  if (rule.path == "spec.containers[].volumeMounts[]") {
+    visit_mount(value);
+  } else if (rule.path == "spec.volumes[].emptyDir") {
     const VolumeNeed need = empty_dir_need(value, rule);  // `{}` is an order, too
-    return report(need.needs, need.why);
+    report(need.needs, need.why);
+  } else if (rule.path == "spec.containers[].restartPolicy") {
+    return in_init_ && value == "\"Always\"";  // a sidecar, for which the row of init containers speaks
+  } else if (rule.path == "spec.containers[].env[].valueFrom.fieldRef") {
+    const std::string field = json_string_or_empty(json_member(value, "fieldPath"));
+    if (is_readable_field(field)) return false;
+    report(std::nullopt, field.starts_with("status.podIP") ? kAddressUnknown : kUnknownPath);
+  } else if (rule.path == "spec.volumes[].projected.sources[].serviceAccountToken") {
+    if (send_token_) return false;
+    report(std::nullopt, kTokenNotSent);
+  } else {
+    return false;
   }
+  return true;
+}
+
+void Walk::apply(const FieldRule& rule, std::string_view value) {
+  if (rule.treatment != FieldClass::kNeeds || apply_special(rule, value)) return;
   if (json_is_object(value) && !JsonObject(value).next()) return;
   if (json_is_array(value) && !JsonArray(value).next()) return;
   const std::string word = json_string(value).value_or(std::string(value));

@@ -5,33 +5,23 @@
 // never dropped without a word. test/unit/kube/pod_fields_test.cpp holds the table against the API's own types.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "vk-provider/model/capability.hpp"
+#include "vk-provider/kube/pod_field_rule.hpp"
 #include "vk-provider/model/pod_spec.hpp"
 
 namespace spillway::kube {
-
-enum class FieldClass : std::uint8_t { kHonoured, kAccepted, kNeeds };
-
-/// One row. It covers everything below its path.
-struct FieldRule {
-  std::string_view path;  // spec.containers[].ports[].hostPort; a key of a map stands in brackets: limits[cpu]
-  FieldClass treatment = FieldClass::kNeeds;
-  std::optional<model::Capability> needs;  // only with kNeeds; empty: nothing can honour it
-  std::string_view why;                    // only with kNeeds
-  std::string_view harmless;               // only with kNeeds: values that ask for nothing, separated by |
-};
 
 /// All rows.
 std::span<const FieldRule> pod_field_rules();
 
 /// The row that decides about a path (its own or the nearest above it); null for a path that no row knows.
 const FieldRule* find_pod_field_rule(std::string_view path);
+/// The row with this path.
+const FieldRule* exact_pod_field_rule(std::string_view path);
 
 struct PodFields {
   /// Every field that is set and neither honoured nor accepted, in the order of the text.

@@ -173,12 +173,21 @@ void decode_life(std::string_view key, std::string_view value, PodSpec& out, Fin
   }
 }
 
-}  // namespace
-
-bool reads_own_metadata(std::string_view spec_json) {
-  return spec_json.find("\"metadata.labels") != std::string_view::npos ||
-         spec_json.find("\"metadata.annotations") != std::string_view::npos;
+/// No container may use more than the pod: what has no limit of its own has the pod's.
+void apply_pod_limits(PodSpec& out) {
+  if (!out.extras || !out.extras->resources) return;
+  const model::Resources& pod = *out.extras->resources;
+  for (auto* list : {&out.containers, &out.extras->init_containers}) {
+    if (list->empty()) continue;
+    for (ContainerSpec& container : list->edit()) {
+      model::Resources& own = container.resources;
+      if (own.cpu_limit_milli == 0) own.cpu_limit_milli = pod.cpu_limit_milli;
+      if (own.memory_limit == 0) own.memory_limit = pod.memory_limit;
+    }
+  }
 }
+
+}  // namespace
 
 bool decode_pod_spec(std::string_view spec_json, PodSpec& out) {
   const auto order = out.annotations.find(std::string(model::kAnnotationSendToken));
@@ -208,6 +217,7 @@ bool decode_pod_spec(std::string_view spec_json, PodSpec& out) {
   auto volumes = decode_volumes(parts.volumes, fields.withheld_volume, findings);
   if (!volumes.empty()) extras_of(out).volumes.edit() = std::move(volumes);
   decode_containers(parts, fields.withheld_volume, out, findings);
+  apply_pod_limits(out);
   std::ranges::move(findings.faults, std::back_inserter(out.uses));
   return !findings.broken;
 }

@@ -13,7 +13,4 @@ namespace spillway::kube {
 /// broken; `out` is then of no use.
 bool decode_pod_spec(std::string_view spec_json, model::PodSpec& out);
 
-/// True if a field of the spec may read the pod's labels or annotations (fieldRef): then they have to be kept.
-bool reads_own_metadata(std::string_view spec_json);
-
 }  // namespace spillway::kube

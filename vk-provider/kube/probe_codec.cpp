@@ -58,6 +58,7 @@ bool HandlerReader::handler_of(std::string_view key, std::string_view value, con
   if (key == "exec") {
     out.kind = Handler::Kind::kExec;
     out.command = decode_strings(json_member(value, "command"), findings_);
+    if (out.command.empty()) findings_.fault(path + ".exec.command", "it is empty");
   } else if (key == "httpGet") {
     out.kind = Handler::Kind::kHttpGet;
     decode_http_get(value, out, findings_);

@@ -91,9 +91,6 @@ struct PodExtras {
   base::Boxed<Resources> resources;  // spec.resources: of the whole pod, instead of its containers' sum
   base::SharedList<VolumeSpec> volumes;
   base::SharedList<ContainerSpec> init_containers;  // and sidecars
-  /// All of them as first seen; empty unless a field of the spec may read one (fieldRef).
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;
   bool operator==(const PodExtras&) const = default;
 };
 

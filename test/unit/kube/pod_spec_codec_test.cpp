@@ -275,6 +275,8 @@ TEST_CASE("names, network and life of the pod") {
   REQUIRE(extras.resources);
   CHECK(extras.resources->cpu_request_milli == 3000);
   CHECK(extras.resources->memory_limit == 4LL << 30);
+  CHECK(pod->containers[0].resources.memory_limit == 4LL << 30);
+  CHECK(pod->containers[0].resources.cpu_request_milli == 0);
 }
 
 TEST_CASE("a container's own restart rules") {
@@ -312,18 +314,6 @@ TEST_CASE("variables may read a field of the pod or a resource of a container") 
   CHECK(container.tty);
   CHECK(container.termination_message_path == "/tmp/why");
   CHECK(container.termination_message_from_logs);
-}
-
-TEST_CASE("labels and annotations are kept only for a pod that reads them") {
-  Json pod = a_pod(Json::parse(R"({"containers":[{"name":"a","image":"a"}]})"));
-  pod["metadata"]["labels"] = {{"app", "x"}};
-  pod["metadata"]["annotations"] = {{"team", "gr\xC3\xBCn"}};
-  CHECK_FALSE(decode(pod)->extras);
-  pod["spec"]["containers"][0]["env"] =
-      Json::parse(R"([{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['app']"}}}])");
-  REQUIRE(decode(pod)->extras);
-  CHECK(decode(pod)->extras->labels == std::map<std::string, std::string>{{"app", "x"}});
-  CHECK(decode(pod)->extras->annotations == std::map<std::string, std::string>{{"team", "gr\xC3\xBCn"}});
 }
 
 TEST_CASE("a pod needs the GPUs that it holds at one time") {
