@@ -46,7 +46,7 @@ def test_what_no_provider_can_honour_is_refused_before_anything_is_bought(
     wait_for(lambda: world.events(uid), "an event says so", timeout=20)
     pod = world.pod("single")
     kind, state = container_state(pod)
-    assert (phase(pod), kind, state["reason"]) == ("Pending", "waiting", "Unsupported")
+    assert (phase(pod), kind, state["reason"]) == ("Pending", "waiting", "UnsupportedPodSpec")
     for field in (
         "spec.hostNetwork",
         "spec.hostPID",
@@ -62,7 +62,7 @@ def test_what_no_provider_can_honour_is_refused_before_anything_is_bought(
     assert world.events(uid)[0].get("count", 1) == 1
     pod = world.wait_phase("single", "Failed", timeout=10)
     assert 58 < time.monotonic() - begin < 67
-    assert pod["status"]["reason"] == "Unsupported"
+    assert pod["status"]["reason"] == "UnsupportedPodSpec"
     assert "spec.hostNetwork" in pod["status"]["message"]
     wait_for(lambda: sum(phase(one) == "Failed" for one in all_seen()) == 3, "the replicas fail")
     # Their successors are held longer.

@@ -103,7 +103,7 @@ void World::note_write(const PodWrite& write) {
   if (after.phase != before.phase && after.phase == Phase::kTerminal) {
     coverage_.reach(after.succeeded ? Counter::kSucceeded : Counter::kFailed);
     const std::string reason = write.object ? write.object->status().value("reason", "") : std::string();
-    if (reason == "Unsupported") coverage_.reach(Counter::kRefused);
+    if (reason == "UnsupportedPodSpec") coverage_.reach(Counter::kRefused);
     if (reason == "InstanceLost") coverage_.reach(Counter::kLost);
     if (reason == "Preempted") coverage_.reach(Counter::kPreempted);
   }

@@ -42,8 +42,9 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
   const model::PodSpec& spec = *entry.record.spec;
   const base::TimePoint now = d_.timers->now();
   const core::Requirements needs = core::compute_requirements(spec, entry.profile->public_ports);
-  if (const auto message = core::refusal(spec, needs, d_.providers->abilities())) {
-    return post(uid, core::event::Refused{*message, brake_.hold_refused(spec.owner_key(), now)});
+  if (auto refusal = core::refusal(spec, needs, d_.providers->abilities())) {
+    return post(uid, core::event::Refused{std::move(refusal->message), brake_.hold_refused(spec.owner_key(), now),
+                                          refusal->why});
   }
   if (const base::TimePoint launch_at = brake_.may_launch_at(spec.owner_key(), now); launch_at > now) {
     return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vk-provider/core/requirements.hpp"
+#include "vk-provider/core/refusal.hpp"
 #include "vk-provider/model/pod_record.hpp"
 #include "vk-provider/provider/throttled_provider.hpp"
 

@@ -34,10 +34,11 @@ struct Joined {
   /// Set: it cannot be said what is held (the provider is not configured any more). Neither buy nor terminate.
   std::string problem{};
 };
-/// No provider can honour the pod. Failed at `fail_at`.
+/// No provider can honour the pod, or no client can ask for its image. Failed at `fail_at`.
 struct Refused {
   std::string message;
   base::TimePoint fail_at;
+  model::WaitReason why = model::WaitReason::kRefused;
 };
 /// It cannot be bought now; asked again at `until`.
 struct Held {

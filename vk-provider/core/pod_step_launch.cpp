@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/refusal.hpp"
 #include "vk-provider/model/pod_status.hpp"
 
 namespace spillway::core {
@@ -57,8 +58,8 @@ void PodStep::on(const event::Joined& e) {
 
 void PodStep::on(const event::Refused& e) {
   if (!is<Choosing>()) return;
-  tell(true, "Unsupported", e.message);
-  wait(WaitReason::kRefused, e.message, e.fail_at);
+  tell(true, std::string(model::to_string(e.why)), event_text_of(e.message));
+  wait(e.why, e.message, e.fail_at);
 }
 
 void PodStep::on(const event::Held& e) {
@@ -152,8 +153,8 @@ void PodStep::wait(WaitReason why, std::string message, TimePoint until) {
 void PodStep::tick_waiting(const Waiting& waiting) {
   if (waiting.why == WaitReason::kUnreadableState) return;
   if (now_.steady < waiting.until) return wake_at(waiting.until);
-  if (waiting.why == WaitReason::kRefused) {
-    fail("Unsupported", waiting.message);
+  if (waiting.why == WaitReason::kRefused || waiting.why == WaitReason::kInvalidImage) {
+    fail(std::string(model::to_string(waiting.why)), waiting.message);
     return finish({});
   }
   choose();

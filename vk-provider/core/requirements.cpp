@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "vk-provider/model/image_name.hpp"
 #include "vk-provider/model/labels.hpp"
+#include "vk-provider/model/pod_resources.hpp"
 
 namespace spillway::core {
 namespace {
@@ -14,7 +16,7 @@ namespace {
 using model::Capability;
 
 // Every key that users may write under spillway.dev/.
-constexpr std::array<std::string_view, 1> kUserAnnotations{model::kAnnotationPublicPorts};
+constexpr std::array<std::string_view, 2> kUserAnnotations{model::kAnnotationPublicPorts, model::kAnnotationSendToken};
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -42,18 +44,36 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+std::string annotation_path(std::string_view key) { return fmt::format("metadata.annotations[{}]", key); }
+
+const base::SharedList<model::ContainerSpec>& init_of(const model::PodSpec& pod) {
+  static const base::SharedList<model::ContainerSpec> none;
+  return pod.extras ? pod.extras->init_containers : none;
+}
+
+/// Calls f(port, container) for every port of a container that runs as long as the pod does.
+template <class F>
+void each_port(const model::PodSpec& pod, F f) {
+  for (const model::ContainerSpec& init : init_of(pod)) {
+    if (!model::is_sidecar(init)) continue;
+    for (const model::ContainerPort& port : init.ports) f(port);
+  }
+  for (const model::ContainerSpec& container : pod.containers) {
+    for (const model::ContainerPort& port : container.ports) f(port);
+  }
+}
+
 std::optional<int> find_port(const model::PodSpec& pod, std::string_view word) {
   int number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error == std::errc{} && end == word.data() + word.size()) {
     return number >= 1 && number <= 65535 ? std::optional(number) : std::nullopt;
   }
-  for (const model::ContainerSpec& container : pod.containers) {
-    for (const model::ContainerPort& port : container.ports) {
-      if (port.name == word) return port.port;
-    }
-  }
-  return std::nullopt;
+  std::optional<int> found;
+  each_port(pod, [&](const model::ContainerPort& port) {
+    if (!found && port.name == word) found = port.port;
+  });
+  return found;
 }
 
 void add_annotated_ports(const model::PodSpec& pod, Requirements& needs) {
@@ -68,10 +88,10 @@ void add_annotated_ports(const model::PodSpec& pod, Requirements& needs) {
     if (const auto port = find_port(pod, word)) {
       needs.public_ports.push_back(*port);
     } else {
-      needs.faults.push_back(
-          fmt::format("metadata.annotations[{}]: found '{}'; allowed: port numbers from 1 to 65535 or "
-                      "names of ports of the pod's containers, with commas between",
-                      model::kAnnotationPublicPorts, word));
+      needs.faults.push_back({annotation_path(it->first),
+                              fmt::format("found '{}'; allowed: port numbers from 1 to 65535 or names of ports of the "
+                                          "pod's containers, with commas between",
+                                          word)});
     }
   }
 }
@@ -79,26 +99,65 @@ void add_annotated_ports(const model::PodSpec& pod, Requirements& needs) {
 void check_annotations(const model::PodSpec& pod, Requirements& needs) {
   for (const auto& [key, value] : pod.annotations) {
     if (!key.starts_with(model::kUserPrefix)) continue;
-    if (std::find(kUserAnnotations.begin(), kUserAnnotations.end(), key) != kUserAnnotations.end()) continue;
-    needs.faults.push_back(
-        fmt::format("metadata.annotations[{}]: unknown key; did you mean {}?", key, nearest_annotation(key)));
+    if (std::find(kUserAnnotations.begin(), kUserAnnotations.end(), key) == kUserAnnotations.end()) {
+      needs.faults.push_back(
+          {annotation_path(key), fmt::format("unknown key; did you mean {}?", nearest_annotation(key))});
+    } else if (key == model::kAnnotationSendToken && value != "true" && value != "false") {
+      needs.faults.push_back({annotation_path(key), fmt::format("found '{}'; allowed: \"true\" or \"false\"", value)});
+    }
   }
 }
 
+void imply(Requirements& needs, std::string path, Capability capability, std::string_view why) {
+  needs.capabilities.add(capability);
+  model::FieldUse& use = needs.implied.emplace_back();
+  use.path = std::move(path);
+  use.needs = capability;
+  use.why = why;
+}
+
 void add_protocol_needs(const model::PodSpec& pod, Requirements& needs) {
+  const std::string path = annotation_path(model::kAnnotationPublicPorts);
+  bool tcp = false;
+  bool udp = false;
   for (const int published : needs.public_ports) {
     model::Protocol protocol = model::Protocol::kTcp;
-    for (const model::ContainerSpec& container : pod.containers) {
-      for (const model::ContainerPort& port : container.ports) {
-        if (port.port == published) protocol = port.protocol;
-      }
-    }
-    if (protocol == model::Protocol::kTcp) needs.capabilities.add(Capability::kPortsTcp);
-    if (protocol == model::Protocol::kUdp) needs.capabilities.add(Capability::kPortsUdp);
+    each_port(pod, [&](const model::ContainerPort& port) {
+      if (port.port == published) protocol = port.protocol;
+    });
+    tcp = tcp || protocol == model::Protocol::kTcp;
+    udp = udp || protocol == model::Protocol::kUdp;
     if (protocol == model::Protocol::kSctp) {
-      needs.faults.push_back(fmt::format("metadata.annotations[{}]: port {} is SCTP, which cannot be published",
-                                         model::kAnnotationPublicPorts, published));
+      needs.faults.push_back({path, fmt::format("port {} is SCTP, which cannot be published", published)});
     }
+  }
+  if (tcp) imply(needs, path, Capability::kPortsTcp, "the provider has to publish TCP ports");
+  if (udp) imply(needs, path, Capability::kPortsUdp, "the provider has to publish UDP ports");
+}
+
+/// Of one resource. The pod's own request wins; its limit stands for it only where no container asks for anything.
+std::int64_t needed(const model::PodSpec& pod, std::int64_t model::Resources::* request,
+                    std::int64_t model::Resources::* limit) {
+  const auto asked = [&](const model::ContainerSpec& c) { return c.resources.*request; };
+  const auto asked_or_limit = [&](const model::ContainerSpec& c) {
+    return c.resources.*request > 0 ? c.resources.*request : c.resources.*limit;
+  };
+  const model::Resources* const own = pod.extras && pod.extras->resources ? &*pod.extras->resources : nullptr;
+  if (own != nullptr && own->*request > 0) return own->*request;
+  if (own == nullptr || own->*limit == 0) return model::at_once(init_of(pod), pod.containers, asked_or_limit);
+  const std::int64_t sum = model::at_once(init_of(pod), pod.containers, asked);
+  return sum > 0 ? sum : own->*limit;
+}
+
+void add_container_needs(const model::ContainerSpec& container, const std::string& path, Requirements& needs) {
+  if (!container.command.empty()) {
+    imply(needs, path + ".command", Capability::kEntrypoint, "the provider has to replace the image's entrypoint");
+  }
+  if (!container.working_dir.empty()) {
+    imply(needs, path + ".workingDir", Capability::kWorkingDir, "the provider has to set the working directory");
+  }
+  if (auto fault = model::image_name_fault(container.image.str())) {
+    needs.bad_images.push_back({path + ".image", std::move(*fault)});
   }
 }
 
@@ -108,21 +167,23 @@ Requirements compute_requirements(const model::PodSpec& pod, const std::vector<i
   Requirements needs;
   needs.gpu_count = pod.gpu.count;
   needs.gpu_resource = pod.gpu.resource;
-  for (const model::ContainerSpec& container : pod.containers) {
-    const model::Resources& r = container.resources;
-    needs.cpu_milli += r.cpu_request_milli > 0 ? r.cpu_request_milli : r.cpu_limit_milli;
-    needs.memory += r.memory_request > 0 ? r.memory_request : r.memory_limit;
-    if (!container.command.empty()) needs.capabilities.add(Capability::kEntrypoint);
-    if (!container.working_dir.empty()) needs.capabilities.add(Capability::kWorkingDir);
-    // A port of the profile concerns pods that have it.
-    for (const model::ContainerPort& port : container.ports) {
-      if (std::find(profile_ports.begin(), profile_ports.end(), port.port) != profile_ports.end()) {
-        needs.public_ports.push_back(port.port);
-      }
+  needs.cpu_milli = needed(pod, &model::Resources::cpu_request_milli, &model::Resources::cpu_limit_milli);
+  needs.memory = needed(pod, &model::Resources::memory_request, &model::Resources::memory_limit);
+  const auto add_list = [&](const auto& list, std::string_view path) {
+    for (size_t i = 0; i < list.size(); ++i) add_container_needs(list[i], fmt::format("{}[{}]", path, i), needs);
+  };
+  add_list(init_of(pod), "spec.initContainers");
+  add_list(pod.containers, "spec.containers");
+  // A port of the profile concerns pods that have it.
+  each_port(pod, [&](const model::ContainerPort& port) {
+    if (std::find(profile_ports.begin(), profile_ports.end(), port.port) != profile_ports.end()) {
+      needs.public_ports.push_back(port.port);
     }
+  });
+  if (pod.restart_policy != model::RestartPolicy::kNever) {
+    imply(needs, "spec.restartPolicy", Capability::kRestartContainer, "the provider has to start containers again");
   }
-  if (pod.restart_policy != model::RestartPolicy::kNever) needs.capabilities.add(Capability::kRestartContainer);
-  needs.capabilities.add(Capability::kExitCode);
+  imply(needs, "spec.containers", Capability::kExitCode, "the provider has to tell how containers end");
 
   check_annotations(pod, needs);
   add_annotated_ports(pod, needs);
@@ -134,44 +195,10 @@ Requirements compute_requirements(const model::PodSpec& pod, const std::vector<i
     if (use.needs) {
       needs.capabilities.add(*use.needs);
     } else {
-      needs.faults.push_back(use.path + ": " + use.why);
+      needs.faults.push_back({use.path, use.why});
     }
   }
   return needs;
-}
-
-std::optional<std::string> refusal(const model::PodSpec& pod, const Requirements& requirements,
-                                   const std::vector<ProviderAbility>& providers) {
-  const auto can = [&](const ProviderAbility& p) { return p.capabilities.covers(requirements.capabilities); };
-  if (requirements.faults.empty() && std::any_of(providers.begin(), providers.end(), can)) return std::nullopt;
-
-  std::string message = "Pod was rejected: ";
-  std::string separator;
-  const auto add = [&](const std::string& part) {
-    message += separator + part;
-    separator = "; ";
-  };
-  for (const std::string& fault : requirements.faults) add(fault);
-
-  // Every field that some provider lacks, with the providers that lack it.
-  std::vector<std::pair<std::string, Capability>> wants;
-  for (const model::FieldUse& use : pod.uses) {
-    if (use.needs) wants.emplace_back(use.path, *use.needs);
-  }
-  for (size_t i = 0; i < static_cast<size_t>(Capability::kCount); ++i) {
-    const auto capability = static_cast<Capability>(i);
-    const bool named = std::any_of(wants.begin(), wants.end(), [&](const auto& w) { return w.second == capability; });
-    if (requirements.capabilities.has(capability) && !named) wants.emplace_back("spec", capability);
-  }
-  for (const auto& [path, capability] : wants) {
-    std::string lacking;
-    for (const ProviderAbility& provider : providers) {
-      if (!provider.capabilities.has(capability)) lacking += (lacking.empty() ? "" : ", ") + provider.name;
-    }
-    if (!lacking.empty())
-      add(fmt::format("{}: needs {}, which provider {} lacks", path, to_string(capability), lacking));
-  }
-  return message;
 }
 
 }  // namespace spillway::core

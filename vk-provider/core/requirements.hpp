@@ -1,10 +1,10 @@
-// What a pod needs of a provider and of an offer, computed once; and the one message that refuses it.
+// What a pod needs of a provider and of an offer: computed once, a filter on offers; core/refusal tells what nobody
+// has.
 //
-// Pure. A field of the pod that nothing here can honour stands in PodSpec::uses with its path. A feature that one
-// provider lacks sends the pod to one that has it; only when no configured provider can honour the pod is it refused.
+// Pure. A field of the pod that nothing here can honour stands in PodSpec::uses with its path.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,29 +13,28 @@
 
 namespace spillway::core {
 
+/// What is wrong with a field of the pod; no provider can mend it.
+struct Fault {
+  std::string path;
+  std::string why;  // for people, with the remedy
+};
+
 struct Requirements {
   Requirements() = default;
   model::CapabilitySet capabilities;
   int gpu_count = 0;
   std::string gpu_resource;
-  std::int64_t cpu_milli = 0;  // requests (limits where there is no request), summed
-  std::int64_t memory = 0;
+  /// At one time, by the scheduler's rule: requests, and limits where there are none; the pod's own win.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory = 0;  // bytes
   std::vector<int> public_ports;
-  /// Faults of the pod itself, which no provider can mend: `path: what is wrong; remedy`.
-  std::vector<std::string> faults;
+  std::vector<Fault> faults;
+  std::vector<Fault> bad_images;  // names that no registry client can parse
+  /// Capabilities that follow from fields which every pod may have (command, restartPolicy), with those fields.
+  std::vector<model::FieldUse> implied;
 };
 
-/// `profile_ports` are published for every pod of the node.
+/// `profile_ports` are published for every pod of the node that has them.
 Requirements compute_requirements(const model::PodSpec& pod, const std::vector<int>& profile_ports);
-
-struct ProviderAbility {
-  ProviderAbility() = default;
-  std::string name;
-  model::CapabilitySet capabilities;
-};
-
-/// Why no provider can honour the pod, naming every field by path and per provider; empty if one can.
-std::optional<std::string> refusal(const model::PodSpec& pod, const Requirements& requirements,
-                                   const std::vector<ProviderAbility>& providers);
 
 }  // namespace spillway::core

@@ -9,7 +9,7 @@
 
 #include "vk-provider/base/money.hpp"
 #include "vk-provider/core/offer_book.hpp"
-#include "vk-provider/core/requirements.hpp"
+#include "vk-provider/core/refusal.hpp"
 #include "vk-provider/model/node_profile.hpp"
 
 namespace spillway::core {

@@ -4,7 +4,8 @@ namespace spillway::model {
 
 std::string_view to_string(WaitReason why) {
   switch (why) {
-    case WaitReason::kRefused: return "Unsupported";
+    case WaitReason::kRefused: return "UnsupportedPodSpec";
+    case WaitReason::kInvalidImage: return "InvalidImageName";
     case WaitReason::kConfig: return "CreateContainerConfigError";
     case WaitReason::kNoCapacity: return "NoCapacity";
     case WaitReason::kLaunchBackOff: return "LaunchBackOff";

@@ -22,6 +22,7 @@ namespace spillway::model {
 /// Why a pod waits; also the waiting reason of its containers (to_string).
 enum class WaitReason : std::uint8_t {
   kRefused,              // no provider can honour it; Failed when the brake's hold is over
+  kInvalidImage,         // the name of an image cannot be parsed; Failed when the brake's hold is over
   kConfig,               // a ConfigMap or Secret that it needs is missing
   kNoCapacity,           // no offer fits now
   kLaunchBackOff,        // its owner's last pod failed: the brake slows the next one

@@ -6,7 +6,6 @@
 #include "vk-provider/core/offer_book.hpp"
 #include "vk-provider/core/orphan_sweep.hpp"
 #include "vk-provider/core/owner_brake.hpp"
-#include "vk-provider/core/requirements.hpp"
 #include "vk-provider/core/selector.hpp"
 #include "vk-provider/core/work_queue.hpp"
 #include "vk-provider/model/ownership.hpp"
@@ -260,64 +259,6 @@ TEST_CASE("a cooled or stale offer is not taken, and comes back") {
   CHECK(at(kStart).again_at == kStart + 20s);
   CHECK(at(kStart + 31s).winner->id == base::OfferId("a"));
   CHECK_FALSE(at(kStart + 6min).winner);
-}
-
-// ---- requirements
-
-TEST_CASE("a pod that every provider can honour is not refused") {
-  const model::PodSpec pod = test::a_pod();
-  CHECK_FALSE(refusal(pod, compute_requirements(pod, {}), one_provider()));
-}
-
-TEST_CASE("a refusal names every field by path, and what each provider lacks") {
-  model::PodSpec pod = test::a_pod();
-  model::FieldUse probe;
-  probe.path = "spec.containers[0].livenessProbe";
-  probe.needs = Capability::kFiles;
-  model::FieldUse network;
-  network.path = "spec.hostNetwork";
-  network.why = "host namespaces do not exist on a rented machine";
-  pod.uses = {probe, network};
-  pod.annotations["spillway.dev/public-port"] = "80";
-  auto providers = one_provider();
-  ProviderAbility other;
-  other.name = "other";
-  other.capabilities = {Capability::kExitCode, Capability::kFiles};
-  providers.push_back(other);
-  const auto message = refusal(pod, compute_requirements(pod, {}), providers);
-  REQUIRE(message);
-  CHECK(*message ==
-        "Pod was rejected: metadata.annotations[spillway.dev/public-port]: unknown key; did you mean "
-        "spillway.dev/public-ports?; "
-        "spec.hostNetwork: host namespaces do not exist on a rented machine; "
-        "spec.containers[0].livenessProbe: needs files, which provider cloud lacks; "
-        "spec: needs restart_container, which provider other lacks");
-}
-
-TEST_CASE("a feature that one provider lacks sends the pod to one that has it") {
-  model::PodSpec pod = test::a_pod();
-  pod.containers.edit()[0].working_dir = "/srv";
-  auto providers = one_provider();
-  CHECK(refusal(pod, compute_requirements(pod, {}), providers));
-  ProviderAbility able = providers[0];
-  able.name = "able";
-  able.capabilities.add(Capability::kWorkingDir);
-  providers.push_back(able);
-  CHECK_FALSE(refusal(pod, compute_requirements(pod, {}), providers));
-}
-
-TEST_CASE("public ports come from the annotation by number or name, and from the profile where the pod has them") {
-  model::PodSpec pod = test::a_pod();
-  model::ContainerPort http;
-  http.name = "http";
-  http.port = 8080;
-  model::ContainerPort debug;
-  debug.port = 9000;
-  pod.containers.edit()[0].ports = {http, debug};
-  pod.annotations["spillway.dev/public-ports"] = "http, 7000";
-  CHECK(compute_requirements(pod, {9000, 9001}).public_ports == std::vector{7000, 8080, 9000});
-  pod.annotations["spillway.dev/public-ports"] = "https,70000";
-  CHECK(compute_requirements(pod, {}).faults.size() == 2);
 }
 
 // ---- environment

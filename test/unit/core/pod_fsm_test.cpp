@@ -277,7 +277,7 @@ TEST_CASE("a pod that nobody can run stays Pending until the hold is over, with 
   life.join();
   life.on(event::Refused{"Pod was rejected: spec.hostNetwork", life.now.steady + 60s});
   CHECK(life.stage() == "waiting");
-  CHECK(life.told() == "Unsupported");
+  CHECK(life.told() == "UnsupportedPodSpec");
   life.pass(59s);
   life.on(event::Tick{});
   CHECK(life.stage() == "waiting");
@@ -286,7 +286,22 @@ TEST_CASE("a pod that nobody can run stays Pending until the hold is over, with 
   life.on(event::Tick{});
   CHECK(life.stage() == "finished");
   CHECK(life.record.outcome->phase == model::PodPhase::kFailed);
-  CHECK(life.record.outcome->reason == "Unsupported");
+  CHECK(life.record.outcome->reason == "UnsupportedPodSpec");
+}
+
+TEST_CASE("a refusal that is too long for an event is told in short, and stands whole in the status") {
+  Life life;
+  life.join();
+  const std::string message = "Pod was rejected: " + std::string(3000, 'x');
+  life.on(event::Refused{message, life.now.steady + 60s, model::WaitReason::kInvalidImage});
+  CHECK(life.told() == "InvalidImageName");
+  REQUIRE(life.did<action::Tell>() != nullptr);
+  CHECK(life.did<action::Tell>()->message.size() == 1024);
+  CHECK_THAT(life.did<action::Tell>()->message, Catch::EndsWith("(the pod's status has all of it)"));
+  life.pass(60s);
+  life.on(event::Tick{});
+  CHECK(life.record.outcome->reason == "InvalidImageName");
+  CHECK(life.record.outcome->message == message);
 }
 
 TEST_CASE("a pod whose provider refuses it is refused") {

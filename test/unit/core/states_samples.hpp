@@ -149,7 +149,7 @@ inline std::vector<Situation> situations() {
   add("admitted, with a state that cannot be read", admitted(Kind::kUnreadable, false), joins);
   add("admitted, deleting", deleting(admitted(Kind::kRecord, false)), joins);
   add("waiting(NoCapacity)", a_record(waiting(model::WaitReason::kNoCapacity)));
-  add("waiting(Unsupported)", a_record(waiting(model::WaitReason::kRefused)));
+  add("waiting(UnsupportedPodSpec)", a_record(waiting(model::WaitReason::kRefused)));
   add("waiting(UnreadableState)", a_record(waiting(model::WaitReason::kUnreadableState)));
   add("choosing", a_record(model::Choosing{}));
   add("creating/intent", a_record(creating(Step::kIntent)));
