@@ -52,6 +52,15 @@ int run(int argc, char** argv) {
   add_output(sweep, options);
   sweep->add_flag("--dry-run", options.dry_run, "only report them");
 
+  CLI::App* const explain =
+      app.add_subcommand("explain", "can the pods of a manifest run, and why not; no cluster is asked");
+  explain->add_option("-f,--filename", options.manifests, "pods or workloads in YAML or JSON; - is standard input")
+      ->required()
+      ->type_name("FILE");
+  explain->add_option("--config", options.config_file, "judge by its providers; default: by all that are built in")
+      ->type_name("FILE");
+  add_output(explain, options);
+
   CLI::App* const version = app.add_subcommand("version", "version, commit, compiler and libraries");
   add_output(version, options);
 
@@ -68,6 +77,7 @@ int run(int argc, char** argv) {
   if (version->parsed()) return daemon_ns::command_version(options, spillway::kGitCommit);
   if (fake_cloud->parsed()) return fake::run_fake_cloud(cloud);
   const spillway::provider::Registry registry = spillway::providers::builtin_providers();
+  if (explain->parsed()) return daemon_ns::command_explain(options, registry);
   if (status->parsed()) return daemon_ns::command_status(options, registry);
   if (sweep->parsed()) return daemon_ns::command_sweep(options, registry);
   return daemon_ns::command_run(options, registry);

@@ -54,8 +54,16 @@ base::Result<std::unique_ptr<provider::Provider>> make(base::ProviderName name, 
 
 }  // namespace
 
+model::CapabilitySet capabilities() {
+  return {Capability::kExitCode, Capability::kRestartContainer, Capability::kKeepStopped,
+          Capability::kPortsTcp, Capability::kPortsHttp,        Capability::kStopGrace,
+          Capability::kRegions,  Capability::kEntrypoint,       Capability::kWorkingDir,
+          Capability::kExec,     Capability::kAttach,           Capability::kDial};
+}
+
 provider::ProviderType provider_type() {
   provider::ProviderType type;
+  type.capabilities = capabilities();
   type.validate = [](const nlohmann::json& node) { return parse_config(node).faults; };
   type.make = make;
   return type;
@@ -67,10 +75,7 @@ DockerProvider::DockerProvider(base::ProviderName name, Config config,
     : timers_(*deps.timers), background_(deps.executor) {
   info_.name = std::move(name);
   info_.type = "docker";
-  info_.capabilities = {Capability::kExitCode, Capability::kRestartContainer, Capability::kKeepStopped,
-                        Capability::kPortsTcp, Capability::kPortsHttp,        Capability::kStopGrace,
-                        Capability::kRegions,  Capability::kEntrypoint,       Capability::kWorkingDir,
-                        Capability::kExec,     Capability::kAttach,           Capability::kDial};
+  info_.capabilities = capabilities();
   info_.settle_time = std::chrono::seconds(5);
 
   HostContext context;

@@ -18,6 +18,8 @@ namespace spillway::providers::docker {
 
 /// `type: docker` of the configuration.
 provider::ProviderType provider_type();
+/// Of every provider of this type.
+model::CapabilitySet capabilities();
 
 class DockerProvider final : public provider::Provider {
  public:

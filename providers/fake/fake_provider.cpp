@@ -32,16 +32,19 @@ CreateRequest to_request(const model::Placement& placement, const model::Resolve
 
 }  // namespace
 
+model::CapabilitySet capabilities() {
+  return {Capability::kExitCode,   Capability::kRestartContainer, Capability::kKeepStopped, Capability::kPortsTcp,
+          Capability::kPortsHttp,  Capability::kStopGrace,        Capability::kRegions,     Capability::kSpot,
+          Capability::kEntrypoint, Capability::kWorkingDir};
+}
+
 FakeProvider::FakeProvider(base::ProviderName name, std::unique_ptr<FakeCloud> owned, std::unique_ptr<FakeCloudApi> api,
                            const base::Clock& clock, base::Duration settle_time)
     : owned_(std::move(owned)), api_(std::move(api)), clock_(clock) {
   info_.name = std::move(name);
   info_.type = "fake";
   info_.settle_time = settle_time;
-  info_.capabilities = {
-      Capability::kExitCode,   Capability::kRestartContainer, Capability::kKeepStopped, Capability::kPortsTcp,
-      Capability::kPortsHttp,  Capability::kStopGrace,        Capability::kRegions,     Capability::kSpot,
-      Capability::kEntrypoint, Capability::kWorkingDir};
+  info_.capabilities = capabilities();
 }
 
 async::Task<std::vector<model::Offer>> FakeProvider::list_offers(base::Deadline deadline) {

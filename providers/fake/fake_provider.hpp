@@ -39,6 +39,8 @@ class FakeProvider final : public provider::Provider {
 
 /// For the registry: `type: fake`, configured as config.hpp says.
 provider::ProviderType provider_type();
+/// Of every provider of this type.
+model::CapabilitySet capabilities();
 
 /// A provider over a cloud that outlives it, so that a test can drop one daemon and start the next.
 std::unique_ptr<provider::Provider> make_provider(base::ProviderName name, FakeCloud& cloud, async::Timers& timers);

@@ -34,6 +34,7 @@ base::Result<std::unique_ptr<provider::Provider>> make(base::ProviderName name, 
 
 provider::ProviderType provider_type() {
   provider::ProviderType type;
+  type.capabilities = capabilities();
   type.validate = [](const nlohmann::json& config) { return validate_config(config); };
   type.make = make;
   return type;

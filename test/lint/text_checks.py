@@ -39,7 +39,7 @@ _LIBRARIES: list[tuple[str, list[str]]] = [
             "providers/*/config*",
         ],
     ),
-    ("yaml-cpp/", ["vk-provider/daemon/config*", "vk-provider/kube/kubeconfig.cpp", "vk-provider/cli/*.cpp"]),
+    ("yaml-cpp/", ["vk-provider/daemon/config*", "vk-provider/kube/kubeconfig.cpp", "vk-provider/daemon/cli_manifest.cpp"]),
     ("spdlog/", ["vk-provider/base/log.cpp"]),
     ("prometheus/", ["vk-provider/base/metrics.cpp"]),
     ("grpcpp/", ["vk-provider/plugin/*", "providers/example_plugin/*"]),

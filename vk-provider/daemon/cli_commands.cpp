@@ -2,9 +2,13 @@
 
 #include <boost/version.hpp>
 #include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <utility>
 
 #include "vk-provider/base/log.hpp"
+#include "vk-provider/daemon/cli_explain.hpp"
 #include "vk-provider/daemon/cli_session.hpp"
 #include "vk-provider/daemon/cli_status.hpp"
 #include "vk-provider/daemon/cli_sweep.hpp"
@@ -38,6 +42,15 @@ int run_standalone(const CliOptions& options, const provider::Registry& registry
   if (!report.problem.empty()) print(stderr, "spillway: " + report.problem + "\n");
   print(stdout, to_text(report, options.output));
   return report.exit_code;
+}
+
+base::Result<std::string> read_text(const std::string& file) {
+  const auto all_of = [](std::istream& in) { return std::string(std::istreambuf_iterator<char>(in), {}); };
+  if (file == "-") return all_of(std::cin);
+  std::ifstream in(file, std::ios::binary);
+  std::string text = in ? all_of(in) : std::string();
+  if (!in) return base::fail(base::ErrorKind::kInvalid, file + ": cannot be read");
+  return text;
 }
 
 boost::asio::awaitable<void> sweep_into(Surroundings in, SweepOptions options, SweepReport* report) {
@@ -110,6 +123,25 @@ int command_sweep(const CliOptions& options, const provider::Registry& registry)
     wanted.dry_run = options.dry_run;
     return sweep_into(in, std::move(wanted), &report);
   });
+}
+
+int command_explain(const CliOptions& options, const provider::Registry& registry) {
+  ExplainBasis basis = explain_basis(registry);
+  if (!options.config_file.empty()) {
+    const auto config = load_or_print(options, registry);
+    if (!config) return kExitBadInput;
+    basis = explain_basis(*config, registry);
+  }
+  std::vector<ManifestText> manifests;
+  for (const std::string& file : options.manifests) {
+    auto text = read_text(file);
+    if (!text) return bad_input(text.error().message);
+    manifests.push_back({file == "-" ? "<stdin>" : file, std::move(*text)});
+  }
+  const ExplainReport report = explain(manifests, basis);
+  for (const Fault& fault : report.faults) print(stderr, fault.to_string() + "\n");
+  if (report.faults.empty()) print(stdout, to_text(report, options.output));
+  return report.exit_code;
 }
 
 int command_version(const CliOptions& options, const std::string& git_commit) {

@@ -18,6 +18,7 @@ struct CliOptions {
   std::string node_name;   // empty: as configured
   bool check_config = false;
   bool dry_run = false;
+  std::vector<std::string> manifests;  // files; "-" is standard input
   Output output = Output::kTable;
 };
 
@@ -27,6 +28,7 @@ std::optional<Config> load_or_print(const CliOptions& options, const provider::R
 int command_run(const CliOptions& options, const provider::Registry& registry);
 int command_status(const CliOptions& options, const provider::Registry& registry);
 int command_sweep(const CliOptions& options, const provider::Registry& registry);
+int command_explain(const CliOptions& options, const provider::Registry& registry);
 int command_version(const CliOptions& options, const std::string& git_commit);
 
 }  // namespace spillway::daemon

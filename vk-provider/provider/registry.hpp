@@ -36,6 +36,8 @@ struct ConfigFault {
 };
 
 struct ProviderType {
+  /// What providers of this type can honour, whatever their config: ProviderInfo::capabilities.
+  model::CapabilitySet capabilities = {};
   /// Checks a `config:` mapping and reports all faults at once. A message never holds the value of a secret.
   std::function<std::vector<ConfigFault>(const nlohmann::json& config)> validate;
   /// Makes the provider from a valid config. kInvalid if something outside the file is wrong (no such socket folder).
