@@ -11,11 +11,14 @@ from .conftest import Worlds
 from .world import World, container_state, phase
 
 UNSUPPORTED = {"hostNetwork": True, "hostPID": True}
-PROBE = {"livenessProbe": {"httpGet": {"port": 80}}, "stdin": True}
+CONTAINER = {
+    "securityContext": {"privileged": True},
+    "ports": [{"containerPort": 80, "hostPort": 80}],
+}
 
 
 def replicas(world: World, number: int) -> None:
-    template = world.pod_spec(container=PROBE, scheduled=True, **UNSUPPORTED)
+    template = world.pod_spec(container=CONTAINER, scheduled=True, **UNSUPPORTED)
     body = {
         "metadata": {"name": "hopeless"},
         "spec": {
@@ -34,7 +37,7 @@ def test_what_no_provider_can_honour_is_refused_before_anything_is_bought(
 ) -> None:
     world = make_world("fake", "docker")
     begin = time.monotonic()
-    uid = world.create_pod("single", container=PROBE, **UNSUPPORTED)
+    uid = world.create_pod("single", container=CONTAINER, **UNSUPPORTED)
     replicas(world, 3)
     seen: set[str] = set()
 
@@ -50,8 +53,8 @@ def test_what_no_provider_can_honour_is_refused_before_anything_is_bought(
     for field in (
         "spec.hostNetwork",
         "spec.hostPID",
-        "spec.containers[0].livenessProbe",
-        "spec.containers[0].stdin",
+        "spec.containers[0].securityContext.privileged",
+        "spec.containers[0].ports[0].hostPort",
     ):
         assert field in state["message"]
     while time.monotonic() - begin < 57:
