@@ -37,14 +37,19 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 PullResult::Kind classify_pull_error(std::string_view text) {
   using Kind = PullResult::Kind;
   if (text.contains("invalid reference format")) return Kind::kMalformed;
-  if (contains_any(text, {"dial tcp", "connection refused", "connection reset", "no such host", "i/o timeout",
-                          "TLS handshake timeout", "server misbehaving", "Client.Timeout", "toomanyrequests",
-                          "unexpected EOF", "status code 5", "received unexpected HTTP status: 5",
-                          "x509:", "http: server gave HTTP response to HTTPS client"})) {
+  if (contains_any(text, {"toomanyrequests", "Too Many Requests", "pull rate limit"})) return Kind::kRateLimited;
+  if (contains_any(text, {"no matching manifest for", "cannot be used on this platform",
+                          "does not match the specified platform"})) {
+    return Kind::kNoPlatform;
+  }
+  if (contains_any(
+          text, {"dial tcp", "connection refused", "connection reset", "no such host", "i/o timeout",
+                 "TLS handshake timeout", "server misbehaving", "Client.Timeout", "unexpected EOF", "status code 5",
+                 "received unexpected HTTP status: 5", "x509:", "http: server gave HTTP response to HTTPS client"})) {
     return Kind::kUnreachable;
   }
   // A registry hides what one may not see: "pull access denied for x, repository does not exist or may require ...".
-  if (contains_any(text, {"manifest unknown", "not found", "does not exist", "name unknown", "no matching manifest"})) {
+  if (contains_any(text, {"manifest unknown", "not found", "does not exist", "name unknown"})) {
     return Kind::kMissing;
   }
   if (contains_any(text, {"denied", "unauthorized", "authentication required", "no basic auth credentials"})) {
@@ -201,11 +206,12 @@ async::Task<void> EngineClient::import_image(std::string repository, std::string
   co_return base::Result<void>();
 }
 
-async::Task<PullResult> EngineClient::pull(ImageReference image, base::Duration no_progress) {
+async::Task<PullResult> EngineClient::pull(ImageReference image, base::Secret account, base::Duration no_progress) {
   net::HttpRequest request;
   request.method = net::Method::kPost;
   request.target = std::string(kApi) + "/images/create?fromImage=" + net::encode_query_value(image.repository) +
                    "&tag=" + net::encode_query_value(image.version());
+  if (!account.empty()) request.headers.emplace_back("X-Registry-Auth", account.reveal());
   PullResult result;
   auto stream = co_await http_->open(std::move(request), timers_.now() + no_progress);
   if (!stream) {

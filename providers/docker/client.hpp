@@ -38,6 +38,8 @@ struct PullResult {
     kPulled,
     kMissing,      // no such image, or no right to know
     kDenied,       // the registry wants other credentials
+    kRateLimited,  // too many pulls for this account or address
+    kNoPlatform,   // it exists, but not for this machine
     kMalformed,    // the engine does not take the name
     kUnreachable,  // the registry did not answer: another time may do
     kNoProgress,   // nothing came for the time that is allowed
@@ -72,8 +74,9 @@ class EngineClient {
   async::Task<bool> has_image(std::string name, base::Deadline deadline);
   async::Task<std::string> architecture(base::Deadline deadline);
   async::Task<void> import_image(std::string repository, std::string tag, std::string tar, base::Deadline deadline);
-  /// Takes as long as it takes while something comes at least every `no_progress`; ended by cancellation.
-  async::Task<PullResult> pull(ImageReference image, base::Duration no_progress);
+  /// Takes as long as it takes while something comes at least every `no_progress`; ended by cancellation. `account` is
+  /// encode_registry_auth's; empty for none.
+  async::Task<PullResult> pull(ImageReference image, base::Secret account, base::Duration no_progress);
 
   // client_exec.cpp. A container or exec that is not there is kNotFound; one that does not run, kConflict.
   /// Makes an exec, which runs nothing yet; its id.

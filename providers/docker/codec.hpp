@@ -103,6 +103,7 @@ struct InstancePlan {
   std::chrono::seconds grace{30};
   std::vector<int> public_ports;
   std::vector<model::ResolvedContainer> containers;
+  std::vector<model::PullAuth> pull_auth;
 };
 InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod, std::vector<int> gpus,
                        base::Money price);

@@ -145,6 +145,7 @@ InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod
   }
   plan.public_ports = std::move(pod.public_ports);
   plan.containers = std::move(pod.containers);
+  plan.pull_auth = std::move(pod.pull_auth);
   return plan;
 }
 

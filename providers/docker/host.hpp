@@ -7,6 +7,7 @@
 //   host.cpp           looking: offers, listings, single instances
 //   host_create.cpp    buying: the sandbox, under the lock that gives out GPUs
 //   host_bring_up.cpp  in the background: images, containers
+//   host_pull.cpp      in the background: the images of containers
 //   host_end.cpp       in the background: stop, remove; and start or stop of one container
 //   host_exec.cpp      processes that join a container, and connections to ports
 #pragma once
@@ -139,11 +140,14 @@ class Host {
   boost::asio::awaitable<Step> try_bring_up(WorkPtr work, PlanPtr plan, std::string sandbox_id);
   boost::asio::awaitable<Step> look(WorkPtr work, PlanPtr plan, std::shared_ptr<Ids> ids,
                                     std::shared_ptr<Ids> to_start);
-  boost::asio::awaitable<Step> ensure_image(WorkPtr work, PlanPtr plan, size_t index);
-  boost::asio::awaitable<PullResult> pull(WorkPtr work, ImageReference image);
   boost::asio::awaitable<Step> make_container(WorkPtr work, PlanPtr plan, size_t index, std::string sandbox_id,
                                               std::shared_ptr<Ids> ids);
   boost::asio::awaitable<Step> start_container(WorkPtr work, std::string container, std::string id);
+
+  // host_pull.cpp
+  boost::asio::awaitable<Step> ensure_image(WorkPtr work, PlanPtr plan, size_t index);
+  boost::asio::awaitable<PullResult> pull(WorkPtr work, PlanPtr plan, ImageReference image);
+  boost::asio::awaitable<PullResult> pull_once(WorkPtr work, ImageReference image, base::Secret account);
 
   // host_end.cpp
   async::Loop end_instance(WorkPtr work, std::string tag);

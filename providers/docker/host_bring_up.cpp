@@ -1,10 +1,5 @@
 // From a running sandbox to running containers. Runs in the background after create() has returned, is bounded by
 // terminate(), and holds the pod's environment for as long as its images take to come.
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
-
 #include "providers/docker/host.hpp"
 #include "vk-provider/base/backoff.hpp"
 
@@ -27,12 +22,6 @@ StartFailure failure(std::string reason, std::string message, bool image_error) 
   out.message = std::move(message);
   out.image_error = image_error;
   return out;
-}
-
-std::string pull_message(const std::string& image, const PullResult& result) {
-  std::string text = "failed to pull image \"" + image + "\": ";
-  if (result.kind == PullResult::Kind::kUnreachable) text += "the registry cannot be reached, another time may do: ";
-  return text + result.text;
 }
 
 }  // namespace
@@ -106,66 +95,6 @@ asio::awaitable<Host::Step> Host::look(WorkPtr work, PlanPtr plan, std::shared_p
     if (existing->never_started()) (*to_start)[i] = existing->id;
   }
   co_return Step::kDone;
-}
-
-asio::awaitable<Host::Step> Host::ensure_image(WorkPtr work, PlanPtr plan, size_t index) {
-  const model::ResolvedContainer& container = plan->containers[index];
-  auto reference = parse_image(container.image);
-  if (!reference) {
-    work->progress.failures[container.name] =
-        failure("InvalidImageName",
-                "Failed to apply default image tag \"" + container.image + "\": " + reference.error().message, true);
-    co_return Step::kFailed;
-  }
-  if (container.pull_policy != model::PullPolicy::kAlways) {
-    const auto present = co_await client_.has_image(container.image, in(kCallTime));
-    if (!present && present.error().kind == ErrorKind::kInvalid) {  // the engine's grammar is stricter than ours
-      work->progress.failures[container.name] = failure("InvalidImageName", present.error().message, true);
-      co_return Step::kFailed;
-    }
-    if (!present) co_return Step::kAgain;
-    if (*present) co_return Step::kDone;
-  }
-  if (container.pull_policy == model::PullPolicy::kNever) {
-    work->progress.failures[container.name] =
-        failure("ErrImageNeverPull",
-                "Container image \"" + container.image + "\" is not present with pull policy of Never", true);
-    co_return Step::kFailed;
-  }
-  work->progress.activity = "pulling image " + container.image;
-  const PullResult result = co_await pull(work, std::move(*reference));
-  work->progress.activity = "starting";
-  switch (result.kind) {
-    case PullResult::Kind::kPulled: co_return Step::kDone;
-    case PullResult::Kind::kEngineLost: co_return Step::kAgain;
-    case PullResult::Kind::kMalformed:
-      work->progress.failures[container.name] =
-          failure("InvalidImageName", pull_message(container.image, result), true);
-      co_return Step::kFailed;
-    default:
-      work->progress.failures[container.name] = failure("ErrImagePull", pull_message(container.image, result), true);
-      co_return Step::kFailed;
-  }
-}
-
-/// A pull ends at once when its instance is terminated; the making of a container does not, because a create that was
-/// cut off may still happen after its name was looked for.
-asio::awaitable<PullResult> Host::pull(WorkPtr work, ImageReference image) {
-  struct Outcome {
-    base::Result<PullResult> result = base::fail(ErrorKind::kCancelled, "the pull was cancelled");
-  };
-  const auto outcome = std::make_shared<Outcome>();
-  try {
-    outcome->result =
-        co_await asio::co_spawn(context_.executor, client_.pull(std::move(image), context_.pull_progress_timeout),
-                                asio::bind_cancellation_slot(work->cancel_pull.slot(), asio::use_awaitable));
-  } catch (const boost::system::system_error& error) {
-    if (error.code() != asio::error::operation_aborted) throw;
-  }
-  if (outcome->result) co_return std::move(*outcome->result);
-  PullResult lost;
-  lost.kind = PullResult::Kind::kEngineLost;
-  co_return lost;
 }
 
 asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, size_t index, std::string sandbox_id,

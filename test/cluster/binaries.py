@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the Go programs that tests run (control plane, peers of the bench) once, into a cache.
+"""Builds the Go programs that tests run (control plane, registry, peers of the bench) once, into a cache.
 
 One folder under ``go/`` is one Go module. Its programs land in
 ``$SPILLWAY_CACHE/bin/<module>-<hash>/`` (default ``~/.cache/spillway``), where the hash covers
@@ -98,6 +98,7 @@ MODULES = {
                 )
             },
         ),
+        Module("registry", {"registry": "github.com/distribution/distribution/v3/cmd/registry"}),
         Module("virtual-kubelet", {"virtual-kubelet": "."}),
         Module("loader", {"loader": "."}, folder=GO_DIR.parents[1] / "bench" / "loader"),
     )

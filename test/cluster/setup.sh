@@ -87,11 +87,12 @@ make_venv() {
 build_go() { python3 test/cluster/binaries.py build "$@" >/dev/null; }
 
 parts=("$@")
-[[ ${#parts[@]} -eq 0 ]] && parts=(packages venv controlplane)
+[[ ${#parts[@]} -eq 0 ]] && parts=(packages venv controlplane registry)
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
 modules=()
 wants controlplane && modules+=(controlplane)
+wants registry && modules+=(registry)
 wants peers && modules+=(kwok virtual-kubelet loader)
 
 # apt waits for the network and one core most of the time: where there already is a Go, the long

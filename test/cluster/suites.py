@@ -23,8 +23,10 @@ import time
 import xml.etree.ElementTree
 from collections.abc import Callable, Sequence
 
+from .binaries import binary
 from .cluster import REPOSITORY
 from .dockerd import Engine
+from .power_switch import PowerSwitch
 from .processes import reap
 from .pytest_plugin import LOGS
 
@@ -169,7 +171,7 @@ def defines(preset: str, target: str) -> bool:
     return listed.returncode == 0
 
 
-def catch(preset: str, name: str) -> Outcome:
+def catch(preset: str, name: str, **environment: str) -> Outcome:
     """A Catch2 program of a preset."""
     program = BUILD / preset / name
     if not program.exists():
@@ -179,6 +181,7 @@ def catch(preset: str, name: str) -> Outcome:
         timeout=900,
         UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1",
         ASAN_SYMBOLIZER_PATH=shutil.which("llvm-symbolizer-19") or "",
+        **environment,
     )
     return judged(parse_catch(command.output) or Outcome(failed=1, note="no summary"), command)
 
@@ -224,10 +227,15 @@ def integration() -> Outcome:
         engine = Engine().start(pathlib.Path(folder) / "engine")
         try:
             engine.import_busybox_image()
-            os.environ["SPILLWAY_TEST_DOCKER_SOCKET"] = str(engine.socket)
-            return catch("release", name)
+            with PowerSwitch(engine) as power:
+                return catch(
+                    "release",
+                    name,
+                    SPILLWAY_TEST_DOCKER_SOCKET=str(engine.socket),
+                    SPILLWAY_TEST_DOCKER_POWER=str(power.socket),
+                    SPILLWAY_TEST_REGISTRY=str(binary("registry", "registry")),
+                )
         finally:
-            os.environ.pop("SPILLWAY_TEST_DOCKER_SOCKET", None)
             engine.stop()
 
 

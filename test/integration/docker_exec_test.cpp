@@ -330,3 +330,24 @@ TEST_CASE_METHOD(ExecFixture, "docker exec: what is open when its container is r
   const auto piece = reactor.run(stream->read(soon()));
   CHECK((!piece || piece->empty()));
 }
+
+TEST_CASE_METHOD(ExecFixture, "docker exec: an engine that dies takes its sessions along, and none hangs", "[docker]") {
+  start_pod("spw-it-exec-8", pod("exec nc -ll -p 8085 -e sleep 60"));
+  auto session = open(shell("sleep 60"));
+  REQUIRE(session);
+  const auto stream = dial_soon(8085);
+  cut_power();
+  const auto output = reactor.run((*session)->output().read(soon()));
+  CHECK((!output || output->empty()));
+  CHECK_FALSE(reactor.run((*session)->exit_code(soon())));
+  const auto piece = reactor.run(stream->read(soon()));
+  REQUIRE_FALSE(piece);
+  CHECK(piece.error().kind == ErrorKind::kUnavailable);
+
+  const auto again = open(shell("true"));
+  REQUIRE_FALSE(again);
+  CHECK(again.error().kind == ErrorKind::kConflict);
+  const auto dialled = dial(8085);
+  REQUIRE_FALSE(dialled);
+  CHECK(dialled.error().kind == ErrorKind::kConflict);
+}

@@ -11,6 +11,9 @@
 #include <string>
 #include <utility>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+
 #include "providers/docker/docker_provider.hpp"
 #include "test/support/provider_conformance.hpp"
 #include "test/support/real_reactor.hpp"
@@ -30,6 +33,19 @@ inline std::string engine_socket() {
 inline std::string engine_image() {
   const char* const image = std::getenv("SPILLWAY_TEST_DOCKER_IMAGE");
   return image == nullptr ? "busybox:test" : image;
+}
+
+/// Cuts the power of the engine, and returns when it answers again: SPILLWAY_TEST_DOCKER_POWER names a Unix socket of
+/// which each connection is one cut.
+inline void cut_power() {
+  const char* const path = std::getenv("SPILLWAY_TEST_DOCKER_POWER");
+  if (path == nullptr) throw std::runtime_error("SPILLWAY_TEST_DOCKER_POWER must name the socket of a power switch");
+  boost::asio::io_context own;
+  boost::asio::local::stream_protocol::socket power(own);
+  power.connect({path});
+  char byte = 0;
+  boost::system::error_code end;
+  power.read_some(boost::asio::buffer(&byte, 1), end);
 }
 
 class DockerFixture {
