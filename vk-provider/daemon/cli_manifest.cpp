@@ -120,14 +120,14 @@ class JsonText {
   /// A number with a point stays a text: only quantities have one, and they are read as either.
   static void write_scalar(kube::JsonWriter& out, const YAML::Node& node) {
     const std::string& word = node.Scalar();
-    if (!is_plain(node)) {
-      out.string(word);
-    } else if (is_null_word(word)) {
-      out.null();
-    } else if (const auto truth = truth_of(word)) {
+    const auto truth = is_plain(node) ? truth_of(word) : std::nullopt;
+    const auto number = is_plain(node) ? whole_number_of(word) : std::nullopt;
+    if (truth) {
       out.boolean(*truth);
-    } else if (const auto number = whole_number_of(word)) {
+    } else if (number) {
       out.number(*number);
+    } else if (is_plain(node) && is_null_word(word)) {
+      out.null();
     } else {
       out.string(word);
     }
