@@ -87,14 +87,20 @@ std::optional<std::int64_t> whole_number_of(std::string_view word) {
   return negative ? -value : value;
 }
 
+bool is_number(std::string_view word) {
+  if (word.starts_with('+') || word.starts_with('-')) word.remove_prefix(1);
+  if (word.find_first_of("0123456789.") != 0) return false;  // no inf, no second sign
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc{} && end == word.data() + word.size();
+}
+
 /// Something but a text: where the API wants a text, it refuses that.
 bool is_other_than_text(const YAML::Node& node) {
   if (!node.IsScalar()) return !node.IsNull();
   if (!is_plain(node)) return false;
   const std::string& word = node.Scalar();
-  return truth_of(word) || whole_number_of(word) ||
-         (!word.empty() && word.find_first_not_of("0123456789.eE+-") == std::string::npos &&
-          word.find_first_of("0123456789") != std::string::npos);
+  return truth_of(word) || whole_number_of(word) || is_number(word);
 }
 
 class JsonText {

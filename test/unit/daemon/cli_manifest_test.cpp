@@ -178,6 +178,20 @@ spec:
   CHECK(faults("kind: Pod\nspec: &s {containers: [{x: *s}]}\n").at(0).starts_with("m.yaml"));
 }
 
+TEST_CASE("what only begins like a number is a text") {
+  const auto of_value = [](const std::string& value) {
+    return faults("kind: Pod\nspec: {containers: [{name: a, env: [{name: A, value: " + value + "}]}]}\n").size();
+  };
+  for (const char* text : {"127.0.0.1", "1.2.3", "8Gi", "2e-4x", "-", ".", "e5", "inf", "1-2", "''", "~"}) {
+    CAPTURE(text);
+    CHECK(of_value(text) == 0);
+  }
+  for (const char* number : {"1.5", "2e-4", "-.5", "+3", "0x1F", "7"}) {
+    CAPTURE(number);
+    CHECK(of_value(number) == 1);
+  }
+}
+
 TEST_CASE("JSON is a manifest, too") {
   CHECK(spec_of(R"({"kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a","stdin":true,
       "args":["a\nb","\u00fc","true"]}]}})")["containers"][0] ==
