@@ -23,9 +23,10 @@ async::Task<provider::ExecSessionPtr> Host::open_exec(std::string tag, provider:
   if (!body) co_return base::fail(std::move(body.error()));
   auto id = co_await client_.create_exec(name, std::move(*body), deadline);
   if (!id) co_return base::fail(std::move(id.error()));
-  auto stream = co_await client_.start_exec(*id, options.tty, options.stdin_open, deadline);
+  const bool raw = options.tty;
+  auto stream = co_await client_.start_exec(*id, raw, options.stdin_open, deadline);
   if (!stream) co_return base::fail(std::move(stream.error()));
-  co_return co_await begin_session(DockerExecSession::Kind::kExec, std::move(*id), std::move(*stream), options.tty,
+  co_return co_await begin_session(DockerExecSession::Kind::kExec, std::move(*id), std::move(*stream), raw,
                                    std::move(options), deadline);
 }
 
