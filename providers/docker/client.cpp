@@ -77,20 +77,33 @@ async::Task<net::HttpResponse> EngineClient::send(net::Method method, std::strin
   request.method = method;
   request.target = std::string(kApi) + target;
   request.max_response = kLargestListing;
-  if (!body.empty()) {
-    request.body = std::move(body);
-    request.content_type = "application/json";
-  }
+  request.body = std::move(body);
   auto response = co_await http_->send(std::move(request), deadline);
   if (!response) co_return base::fail(named(std::move(response.error())));
   co_return std::move(*response);
 }
 
+std::string EngineClient::path_of(const std::string& container, std::string_view rest) {
+  return std::string(kApi) + container_path(container, rest);
+}
+
 async::Task<Answer> EngineClient::write(net::Method method, std::string target, std::string body,
                                         base::Deadline deadline) {
-  auto response = co_await send(method, std::move(target), std::move(body), deadline);
+  net::HttpRequest request;
+  request.method = method;
+  request.target = std::string(kApi) + target;
+  request.max_response = kLargestListing;
+  if (!body.empty()) {
+    request.body = std::move(body);
+    request.content_type = "application/json";
+  }
+  co_return co_await answer_to(std::move(request), deadline);
+}
+
+async::Task<Answer> EngineClient::answer_to(net::HttpRequest request, base::Deadline deadline) {
+  auto response = co_await http_->send(std::move(request), deadline);
   if (!response) {
-    base::Error error = std::move(response.error());
+    base::Error error = named(std::move(response.error()));
     // The deadline of a write that was never sent.
     if (error.kind == ErrorKind::kDeadline) error.kind = ErrorKind::kUnavailable;
     co_return base::fail(std::move(error));

@@ -71,6 +71,18 @@ class EngineClient {
   /// With its anonymous volumes, by force.
   async::Task<Answer> remove(std::string id, base::Deadline deadline);
 
+  // client_volumes.cpp
+  /// Unpacks it at `/`: also into a container that was never started, and into its volumes.
+  async::Task<Answer> upload(std::string container, std::string tar, base::Deadline deadline);
+  /// A tar of one file; kNotFound, and kInvalid if it is larger than 1 MiB.
+  async::Task<std::string> download(std::string container, std::string path, base::Deadline deadline);
+  /// The last lines that it wrote, in the engine's frames unless it has a terminal; kInvalid if they exceed 1 MiB.
+  async::Task<std::string> log_tail(std::string container, int lines, base::Deadline deadline);
+  async::Task<std::vector<VolumeEntry>> list_volumes(std::string label, base::Deadline deadline);
+  async::Task<Answer> remove_volume(std::string name, base::Deadline deadline);
+  /// As whom its containers run: `Config.User`, empty for root.
+  async::Task<std::string> image_user(std::string image, base::Deadline deadline);
+
   async::Task<bool> has_image(std::string name, base::Deadline deadline);
   async::Task<std::string> architecture(base::Deadline deadline);
   async::Task<void> import_image(std::string repository, std::string tag, std::string tar, base::Deadline deadline);
@@ -97,6 +109,8 @@ class EngineClient {
   async::Task<net::HttpResponse> send(net::Method method, std::string target, std::string body,
                                       base::Deadline deadline);
   async::Task<Answer> write(net::Method method, std::string target, std::string body, base::Deadline deadline);
+  async::Task<Answer> answer_to(net::HttpRequest request, base::Deadline deadline);
+  static std::string path_of(const std::string& container, std::string_view rest);
   async::Task<Answer> slow_post(std::string target, base::Deadline deadline);
   /// Of an answer of 400 or more to a read.
   base::Error refusal(const net::HttpResponse& response, std::string_view what) const;

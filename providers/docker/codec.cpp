@@ -75,6 +75,19 @@ std::vector<model::InstancePort> ports(const json& node) {
   return out;
 }
 
+std::vector<MountPoint> mounts(const json& node) {
+  std::vector<MountPoint> out;
+  const json* const list = find(node, "Mounts");
+  if (list == nullptr || !list->is_array()) return out;
+  for (const json& item : *list) {
+    MountPoint& mount = out.emplace_back();
+    mount.place = text(item, "Destination");
+    mount.volume = text(item, "Name");
+    mount.source = text(item, "Source");
+  }
+  return out;
+}
+
 }  // namespace
 
 const std::string& label(const Labels& labels, std::string_view key) {
@@ -132,7 +145,43 @@ base::Result<ContainerFacts> decode_container(std::string_view body) {
     facts.labels = labels(*config);
     facts.tty = flag(*config, "Tty");
   }
+  facts.mounts = mounts(node);
   return facts;
+}
+
+base::Result<std::vector<VolumeEntry>> decode_volumes(std::string_view body) {
+  const json node = parse(body);
+  if (!node.is_object()) return unreadable("list of volumes");
+  std::vector<VolumeEntry> volumes;
+  const json* const list = find(node, "Volumes");
+  if (list == nullptr) return volumes;  // an engine without any says null
+  if (!list->is_array()) return unreadable("list of volumes");
+  for (const json& item : *list) {
+    VolumeEntry& volume = volumes.emplace_back();
+    volume.name = text(item, "Name");
+    volume.labels = labels(item);
+    if (volume.name.empty()) return unreadable("list of volumes: one has no Name");
+  }
+  return volumes;
+}
+
+std::string decode_image_user(std::string_view body) {
+  const json node = parse(body);
+  const json* const config = find(node, "Config");
+  return config == nullptr ? std::string() : text(*config, "User");
+}
+
+std::string join_frames(std::string_view framed) {
+  constexpr size_t kHead = 8;
+  std::string out;
+  while (framed.size() >= kHead) {
+    size_t size = 0;
+    for (size_t i = 4; i < kHead; ++i) size = size * 256 + static_cast<unsigned char>(framed[i]);
+    framed.remove_prefix(kHead);
+    out += framed.substr(0, size);
+    framed.remove_prefix(std::min(size, framed.size()));
+  }
+  return out;
 }
 
 base::Result<std::string> decode_created(std::string_view body) {

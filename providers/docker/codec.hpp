@@ -32,8 +32,17 @@ inline constexpr std::string_view kLabelGpus = "spillway.dev/gpus";             
 inline constexpr std::string_view kLabelRestartPolicy = "spillway.dev/restart-policy";
 inline constexpr std::string_view kLabelPrice = "spillway.dev/price-micros";  // per hour
 
+// On a volume, the keeper of volumes, a container.
+inline constexpr std::string_view kLabelVolume = "spillway.dev/volume";                // its name in the pod
+inline constexpr std::string_view kLabelFsGroup = "spillway.dev/fs-group";             // of the pod
+inline constexpr std::string_view kLabelMessage = "spillway.dev/termination-message";  // kMessageFile or ...OrLog
+
 inline constexpr std::string_view kRoleSandbox = "sandbox";
 inline constexpr std::string_view kRoleContainer = "container";
+inline constexpr std::string_view kRoleVolumes = "volumes";  // volume_codec.hpp
+
+inline constexpr std::string_view kMessageFile = "file";
+inline constexpr std::string_view kMessageFileOrLog = "file-or-log";
 
 /// Of kLabelRestartPolicy: containers of the pod have rules of their own, so that an exit alone proves nothing.
 inline constexpr std::string_view kRestartByContainer = "ByContainer";
@@ -59,6 +68,21 @@ struct ContainerEntry {
   std::vector<model::InstancePort> ports;  // published ones
 };
 
+/// A volume that a container has mounted.
+struct MountPoint {
+  MountPoint() = default;
+  std::string place;   // in the container
+  std::string volume;  // its name at the engine; empty for a bind
+  std::string source;  // on the host
+};
+
+/// One volume in a listing.
+struct VolumeEntry {
+  VolumeEntry() = default;
+  std::string name;
+  Labels labels;
+};
+
 /// One container as inspected. Times are empty where the engine has year 1.
 struct ContainerFacts {
   ContainerFacts() = default;
@@ -73,6 +97,8 @@ struct ContainerFacts {
   std::optional<base::WallTime> created;
   std::optional<base::WallTime> started_at;
   std::optional<base::WallTime> finished_at;
+  std::vector<MountPoint> mounts;
+  std::string termination_message;  // read apart, once it has ended
 
   bool running() const { return state == "running" || state == "paused"; }
   /// A start was asked for and refused (no such program, no such device); State.Status is `created` or `exited` then.
@@ -86,6 +112,11 @@ base::Result<ContainerFacts> decode_container(std::string_view body);
 base::Result<std::string> decode_created(std::string_view body);
 /// `Arch` of GET /version.
 base::Result<std::string> decode_architecture(std::string_view body);
+base::Result<std::vector<VolumeEntry>> decode_volumes(std::string_view body);
+/// `Config.User` of an image.
+std::string decode_image_user(std::string_view body);
+/// The output of a container without a terminal, freed of the engine's frames (a type, three zeros, a length).
+std::string join_frames(std::string_view framed);
 /// `message` of an error; the body itself, cut, if it is no JSON.
 std::string decode_message(std::string_view body);
 /// The error in one line of a pull's progress, if it is one.
@@ -95,8 +126,9 @@ std::optional<std::string> decode_pull_error(std::string_view line);
 struct InstancePlan {
   InstancePlan() = default;
   std::string tag;
-  std::string pod_name;
-  std::string pod;  // namespace/name
+  std::string hostname;
+  std::string pod;     // namespace/name
+  std::string pod_id;  // name_namespace(uid), as a kubelet names a pod in its messages
   std::vector<int> gpus;
   base::Money price_per_hour;
   std::string restart_policy{"Always"};  // value of its label
@@ -104,6 +136,9 @@ struct InstancePlan {
   std::vector<int> public_ports;
   std::vector<model::ResolvedContainer> containers;
   std::vector<model::PullAuth> pull_auth;
+  std::vector<model::ResolvedVolume> volumes;
+  std::vector<model::ResolvedFile> files;
+  model::PodSpecPtr spec;  // may be null
 };
 InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod, std::vector<int> gpus,
                        base::Money price);
@@ -112,12 +147,19 @@ std::string container_name(const std::string& tag, const std::string& container)
 
 /// Bodies of POST /containers/create.
 std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host);
+/// What is known only when the rest of an instance stands.
+struct Surroundings {
+  Surroundings() = default;
+  std::string sandbox_id;
+  std::vector<MountPoint> volumes;  // of the sandbox and the keeper
+  std::string image_user;           // if needs_image_user()
+};
 /// Of the container at `index` of the plan. kInvalid, with the variable's name and never its value, if a text is not
 /// UTF-8: JSON cannot carry it.
-base::Result<std::string> encode_container(const InstancePlan& plan, size_t index, const std::string& sandbox_id,
+base::Result<std::string> encode_container(const InstancePlan& plan, size_t index, const Surroundings& around,
                                            const HostConfig& host);
 
-/// `filters=` of a listing: containers with this label (`key` or `key=value`), encoded for a query.
+/// `filters=` of a listing: what has this label (`key` or `key=value`), encoded for a query.
 std::string encode_label_filter(std::string_view label);
 
 }  // namespace spillway::providers::docker

@@ -6,6 +6,8 @@
 #include "providers/docker/codec.hpp"
 #include "providers/docker/gpu_slots.hpp"
 #include "providers/docker/sandbox_image.hpp"
+#include "providers/docker/security_codec.hpp"
+#include "providers/docker/volume_codec.hpp"
 
 namespace spillway::providers::docker {
 namespace {
@@ -99,6 +101,48 @@ json environment(const InstancePlan& plan, const model::ResolvedContainer& conta
   return out;
 }
 
+/// The containers share the sandbox's /etc/hosts and /etc/resolv.conf.
+void put_names(json& host_config, const InstancePlan& plan) {
+  if (!plan.spec || !plan.spec->extras) return;
+  const model::PodExtras& extras = *plan.spec->extras;
+  json hosts = json::array();
+  for (const model::HostAlias& alias : extras.host_aliases) {
+    for (const std::string& name : alias.hostnames) hosts.push_back(name + ":" + alias.ip);
+  }
+  if (!hosts.empty()) host_config["ExtraHosts"] = std::move(hosts);
+  if (!extras.dns) return;
+  if (!extras.dns->nameservers.empty()) host_config["Dns"] = extras.dns->nameservers;
+  if (!extras.dns->searches.empty()) host_config["DnsSearch"] = extras.dns->searches;
+  // A lone dot is the engine's word for none; an empty list is the machine's.
+  if (extras.dns->searches.empty() && extras.dns->alone) host_config["DnsSearch"] = {"."};
+  if (!extras.dns->options.empty()) host_config["DnsOptions"] = extras.dns->options;
+}
+
+void put_gpus(json& host_config, const InstancePlan& plan, const HostConfig& host) {
+  if (plan.gpus.empty() || host.gpu_request != GpuRequest::kDeviceRequests) return;
+  json ids = json::array();
+  for (const int gpu : plan.gpus) ids.push_back(std::to_string(gpu));
+  json request = json::object();
+  request["Driver"] = "nvidia";
+  request["DeviceIDs"] = std::move(ids);
+  request["Capabilities"] = json::array({json::array({"gpu"})});
+  host_config["DeviceRequests"] = json::array({std::move(request)});
+}
+
+/// What the image says holds where the pod says nothing.
+void put_process(json& body, const InstancePlan& plan, const model::ResolvedContainer& container) {
+  body["Image"] = container.image;
+  // The engine takes the image's Cmd only if neither is set: command alone clears it, args alone keep the entrypoint.
+  if (!container.command.empty()) body["Entrypoint"] = container.command;
+  if (!container.args.empty()) body["Cmd"] = container.args;
+  if (!container.working_dir.empty()) body["WorkingDir"] = container.working_dir;
+  if (!container.stop_signal.empty()) body["StopSignal"] = container.stop_signal;
+  body["StopTimeout"] = plan.grace.count();
+  body["OpenStdin"] = container.stdin_open;
+  if (container.stdin_once) body["StdinOnce"] = true;
+  body["Tty"] = container.tty;
+}
+
 void put_resources(json& host_config, const model::Resources& resources) {
   const std::int64_t shares = resources.cpu_request_milli * kSharesPerCpu / 1000;
   host_config["CpuShares"] = std::max(kLeastShares, shares);
@@ -138,14 +182,19 @@ InstancePlan make_plan(const model::Placement& placement, model::ResolvedPod pod
   plan.gpus = std::move(gpus);
   plan.price_per_hour = price;
   if (pod.spec) {
-    plan.pod_name = pod.spec->key.name;
+    plan.hostname = hostname(pod.spec->key.name);
     plan.pod = pod.spec->key.to_string();
+    plan.pod_id = pod.spec->key.name.str() + "_" + pod.spec->key.ns.str() + "(" + pod.spec->key.uid.str() + ")";
     plan.restart_policy = restart_label(*pod.spec);
     plan.grace = pod.spec->grace;
   }
+  if (!pod.hostname.empty()) plan.hostname = std::move(pod.hostname);
   plan.public_ports = std::move(pod.public_ports);
   plan.containers = std::move(pod.containers);
   plan.pull_auth = std::move(pod.pull_auth);
+  plan.volumes = std::move(pod.volumes);
+  plan.files = std::move(pod.files);
+  plan.spec = std::move(pod.spec);
   return plan;
 }
 
@@ -185,11 +234,13 @@ std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host) {
   host_config["ReadonlyRootfs"] = true;
   host_config["LogConfig"] = {{"Type", "none"}};
   host_config["CpuShares"] = kLeastShares;
+  if (has_memory_volumes(plan)) host_config["Mounts"] = encode_memory_volumes(plan);
+  put_names(host_config, plan);
 
   json body = json::object();
   body["Image"] = sandbox_image_name();
   body["Entrypoint"] = {std::string(kSandboxProgram)};
-  body["Hostname"] = hostname(plan.pod_name);
+  body["Hostname"] = plan.hostname;
   body["Labels"] = std::move(out_labels);
   body["ExposedPorts"] = std::move(exposed);
   body["StopTimeout"] = 1;
@@ -197,41 +248,37 @@ std::string encode_sandbox(const InstancePlan& plan, const HostConfig& host) {
   return body.dump();
 }
 
-base::Result<std::string> encode_container(const InstancePlan& plan, size_t index, const std::string& sandbox_id,
+base::Result<std::string> encode_container(const InstancePlan& plan, size_t index, const Surroundings& around,
                                            const HostConfig& host) {
   const model::ResolvedContainer& container = plan.containers[index];
   json out_labels = common_labels(plan, kRoleContainer);
   out_labels[std::string(kLabelContainer)] = container.name;
   out_labels[std::string(kLabelPart)] = std::string(to_string(container.role));
   out_labels[std::string(kLabelOrder)] = std::to_string(index);
+  if (!container.termination_message_path.empty()) {
+    const auto source = container.termination_message_from_logs ? kMessageFileOrLog : kMessageFile;
+    out_labels[std::string(kLabelMessage)] = std::string(source);
+  }
 
   json host_config = json::object();
-  host_config["NetworkMode"] = "container:" + sandbox_id;
-  host_config["IpcMode"] = "container:" + sandbox_id;
+  host_config["NetworkMode"] = "container:" + around.sandbox_id;
+  host_config["IpcMode"] = "container:" + around.sandbox_id;
+  if (plan.spec && plan.spec->extras && plan.spec->extras->share_processes) {
+    host_config["PidMode"] = "container:" + around.sandbox_id;
+  }
   host_config["RestartPolicy"] = {{"Name", "no"}};
   host_config["AutoRemove"] = false;  // the exit code would be lost, and the name stay taken for a moment
   put_resources(host_config, container.resources);
-  if (!plan.gpus.empty() && host.gpu_request == GpuRequest::kDeviceRequests) {
-    json ids = json::array();
-    for (const int gpu : plan.gpus) ids.push_back(std::to_string(gpu));
-    json request = json::object();
-    request["Driver"] = "nvidia";
-    request["DeviceIDs"] = std::move(ids);
-    request["Capabilities"] = json::array({json::array({"gpu"})});
-    host_config["DeviceRequests"] = json::array({std::move(request)});
-  }
+  put_gpus(host_config, plan, host);
+  auto mounts = encode_mounts(plan, container, around.volumes);
+  if (!mounts) return base::fail(std::move(mounts.error()));
+  if (!mounts->empty()) host_config["Mounts"] = std::move(*mounts);
 
   json body = json::object();
-  body["Image"] = container.image;
-  // The engine takes the image's Cmd only if neither is set: command alone clears it, args alone keep the entrypoint.
-  if (!container.command.empty()) body["Entrypoint"] = container.command;
-  if (!container.args.empty()) body["Cmd"] = container.args;
+  put_process(body, plan, container);
+  put_security(body, host_config, plan, container, around.image_user);
   body["Env"] = environment(plan, container, host);
-  if (!container.working_dir.empty()) body["WorkingDir"] = container.working_dir;
   body["Labels"] = std::move(out_labels);
-  body["StopTimeout"] = plan.grace.count();
-  body["OpenStdin"] = false;
-  body["Tty"] = false;
   body["HostConfig"] = std::move(host_config);
   try {
     return body.dump();

@@ -191,6 +191,13 @@ async::Task<async::ByteStreamPtr> DockerProvider::dial(model::InstanceRef ref, i
   co_return co_await place->host->dial(place->tag, port, deadline);
 }
 
+async::Task<void> DockerProvider::put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
+                                            base::Deadline deadline) {
+  const auto place = find(ref);
+  if (!place) co_return base::fail(place.error());
+  co_return co_await place->host->put_files(place->tag, std::move(files), deadline);
+}
+
 boost::asio::awaitable<void> DockerProvider::stop() {
   for (const auto& host : hosts_) host->cancel_pulls();
   co_await background_.stop();

@@ -39,6 +39,8 @@ class DockerProvider final : public provider::Provider {
   async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline) override;
   async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
                                       std::chrono::seconds grace, base::Deadline deadline) override;
+  async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
+                              base::Deadline deadline) override;
   boost::asio::awaitable<void> stop() override;
 
  private:

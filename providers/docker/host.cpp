@@ -86,7 +86,7 @@ async::Task<Host::Observed> Host::observe(std::string label, base::Deadline dead
   if (!listing) co_return base::fail(std::move(listing.error()));
   for (ContainerEntry& entry : listing->entries) {
     if (is_container(entry) && needs_inspection(entry, listing->engine_time)) {
-      auto facts = co_await client_.inspect(entry.id, deadline);
+      auto facts = co_await look_at(entry, deadline);
       if (!facts && facts.error().kind == base::ErrorKind::kNotFound) continue;  // removed since it was listed
       if (!facts) co_return base::fail(std::move(facts.error()));
       remember(std::move(*facts));
@@ -103,6 +103,15 @@ async::Task<Host::Observed> Host::observe(std::string label, base::Deadline dead
     }
   }
   co_return observed;
+}
+
+async::Task<ContainerFacts> Host::look_at(ContainerEntry entry, base::Deadline deadline) {
+  auto facts = co_await client_.inspect(entry.id, deadline);
+  if (!facts || facts->running() || facts->never_started()) co_return facts;
+  auto message = co_await termination_message(std::move(entry), *facts, deadline);
+  if (!message) co_return base::fail(std::move(message.error()));
+  facts->termination_message = std::move(*message);
+  co_return facts;
 }
 
 model::Instance Host::view(const std::string& tag, const InstanceGroup& group, const Observed& observed) const {
@@ -134,10 +143,17 @@ void Host::forget_what_is_gone(const Observed& all) {
 }
 
 async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefix, base::Deadline deadline) {
+  // Volumes first: one of an instance that is made meanwhile is then not taken for what is left of another.
+  const auto tags = co_await tags_of_volumes(std::string(kLabelTag), deadline);
+  if (!tags) co_return base::fail(tags.error());
   const auto observed = co_await observe(std::string(kLabelTag), deadline);
   if (!observed) co_return base::fail(observed.error());
+  InstanceGroups groups = group_by_tag(observed->entries);
+  for (const std::string& tag : *tags) {
+    if (!reservations_.contains(tag)) groups.try_emplace(tag);  // otherwise its sandbox is being made
+  }
   std::vector<model::Instance> instances;
-  for (const auto& [tag, group] : group_by_tag(observed->entries)) {
+  for (const auto& [tag, group] : groups) {
     if (tag.starts_with(tag_prefix)) instances.push_back(view(tag, group, *observed));
   }
   forget_what_is_gone(*observed);
@@ -147,7 +163,12 @@ async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefi
 async::Task<model::Instance> Host::get(std::string tag, base::Deadline deadline) {
   const auto observed = co_await observe(std::string(kLabelTag) + "=" + tag, deadline);
   if (!observed) co_return base::fail(observed.error());
-  const InstanceGroups groups = group_by_tag(observed->entries);
+  InstanceGroups groups = group_by_tag(observed->entries);
+  if (groups.empty()) {
+    const auto left = co_await tags_of_volumes(std::string(kLabelTag) + "=" + tag, deadline);
+    if (!left) co_return base::fail(left.error());
+    if (left->contains(tag)) groups.try_emplace(tag);
+  }
   const auto it = groups.find(tag);
   if (it == groups.end()) {
     co_return base::fail(base::ErrorKind::kNotFound, "docker host " + config_.name + " has no instance " + tag);

@@ -8,6 +8,7 @@
 //   host_create.cpp    buying: the sandbox, under the lock that gives out GPUs
 //   host_bring_up.cpp  in the background: images, containers
 //   host_pull.cpp      in the background: the images of containers
+//   host_volumes.cpp   volumes, files and termination messages
 //   host_end.cpp       in the background: stop, remove; and start or stop of one container
 //   host_exec.cpp      processes that join a container, and connections to ports
 #pragma once
@@ -62,6 +63,7 @@ class Host {
   async::Task<provider::ExecSessionPtr> open_exec(std::string tag, provider::ExecOptions options,
                                                   base::Deadline deadline);
   async::Task<async::ByteStreamPtr> dial(std::string tag, int port, base::Deadline deadline);
+  async::Task<void> put_files(std::string tag, std::vector<model::ResolvedFile> files, base::Deadline deadline);
 
   /// Ends the pulls, so that the background work can be awaited.
   void cancel_pulls();
@@ -116,6 +118,7 @@ class Host {
   void forget_what_is_gone(const Observed& all);
   Holdings holdings(const InstanceGroups& groups);
   std::vector<model::Offer> offers(const std::optional<Holdings>& held) const;
+  async::Task<ContainerFacts> look_at(ContainerEntry entry, base::Deadline deadline);
   model::Instance view(const std::string& tag, const InstanceGroup& group, const Observed& observed) const;
   WorkPtr work_of(const std::string& tag);
 
@@ -140,8 +143,10 @@ class Host {
   boost::asio::awaitable<Step> try_bring_up(WorkPtr work, PlanPtr plan, std::string sandbox_id);
   boost::asio::awaitable<Step> look(WorkPtr work, PlanPtr plan, std::shared_ptr<Ids> ids,
                                     std::shared_ptr<Ids> to_start);
-  boost::asio::awaitable<Step> make_container(WorkPtr work, PlanPtr plan, size_t index, std::string sandbox_id,
-                                              std::shared_ptr<Ids> ids);
+  boost::asio::awaitable<Step> make_containers(WorkPtr work, PlanPtr plan, std::string sandbox_id,
+                                               std::shared_ptr<Ids> ids, std::shared_ptr<Ids> to_start);
+  boost::asio::awaitable<Step> make_container(WorkPtr work, PlanPtr plan, size_t index,
+                                              std::shared_ptr<Surroundings> around, std::shared_ptr<Ids> ids);
   boost::asio::awaitable<Step> start_container(WorkPtr work, std::string container, std::string id);
 
   // host_pull.cpp
@@ -149,12 +154,23 @@ class Host {
   boost::asio::awaitable<PullResult> pull(WorkPtr work, PlanPtr plan, ImageReference image);
   boost::asio::awaitable<PullResult> pull_once(WorkPtr work, ImageReference image, base::Secret account);
 
+  // host_volumes.cpp
+  boost::asio::awaitable<Step> surround(WorkPtr work, PlanPtr plan, size_t missing,
+                                        std::shared_ptr<Surroundings> around);
+  boost::asio::awaitable<Step> check_user(WorkPtr work, PlanPtr plan, size_t index,
+                                          std::shared_ptr<Surroundings> around);
+  async::Task<std::string> termination_message(ContainerEntry entry, ContainerFacts facts, base::Deadline deadline);
+  async::Task<void> clear_message(std::string tag, std::string container, base::Deadline deadline);
+  async::Task<std::set<std::string>> tags_of_volumes(std::string filter, base::Deadline deadline);
+  boost::asio::awaitable<void> remove_left_volumes(std::string tag);
+
   // host_end.cpp
   async::Loop end_instance(WorkPtr work, std::string tag);
   boost::asio::awaitable<void> stop_in_order(WorkPtr work, InstanceGroup group);
   async::Loop stop_container(WorkPtr work, std::string id, std::chrono::seconds grace);
-  async::Task<void> start_again(std::string id, base::Deadline deadline);
-  async::Loop stop_or_restart(std::string id, provider::ContainerAction action, std::chrono::seconds grace);
+  async::Task<void> start_again(std::string tag, std::string container, ContainerFacts before, base::Deadline deadline);
+  async::Loop stop_or_restart(std::string tag, std::string container, ContainerFacts facts,
+                              provider::ContainerAction action, std::chrono::seconds grace);
 
   // host_exec.cpp
   async::Task<provider::ExecSessionPtr> attach(std::string tag, std::string name, provider::ExecOptions options,

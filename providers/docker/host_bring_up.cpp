@@ -1,5 +1,7 @@
 // From a running sandbox to running containers. Runs in the background after create() has returned, is bounded by
 // terminate(), and holds the pod's environment for as long as its images take to come.
+#include <algorithm>
+
 #include "providers/docker/host.hpp"
 #include "vk-provider/base/backoff.hpp"
 
@@ -65,11 +67,7 @@ asio::awaitable<Host::Step> Host::try_bring_up(WorkPtr work, PlanPtr plan, std::
   for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
     if ((*ids)[i].empty()) step = co_await ensure_image(work, plan, i);
   }
-  for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
-    if (!(*ids)[i].empty()) continue;
-    step = co_await make_container(work, plan, i, sandbox_id, ids);
-    (*to_start)[i] = (*ids)[i];
-  }
+  if (step == Step::kDone) step = co_await make_containers(work, plan, sandbox_id, ids, to_start);
   for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
     const model::ResolvedContainer& container = plan->containers[i];
     if (!container.start_at_once || (*to_start)[i].empty()) continue;
@@ -97,10 +95,27 @@ asio::awaitable<Host::Step> Host::look(WorkPtr work, PlanPtr plan, std::shared_p
   co_return Step::kDone;
 }
 
-asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, size_t index, std::string sandbox_id,
-                                                 std::shared_ptr<Ids> ids) {
+asio::awaitable<Host::Step> Host::make_containers(WorkPtr work, PlanPtr plan, std::string sandbox_id,
+                                                  std::shared_ptr<Ids> ids, std::shared_ptr<Ids> to_start) {
+  const auto first = static_cast<size_t>(std::find(ids->begin(), ids->end(), "") - ids->begin());
+  if (first == ids->size() || work->progress.ending) co_return Step::kDone;
+  const auto around = std::make_shared<Surroundings>();
+  around->sandbox_id = std::move(sandbox_id);
+  Step step = co_await surround(work, plan, first, around);
+  for (size_t i = first; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
+    if (!(*ids)[i].empty()) continue;
+    step = co_await make_container(work, plan, i, around, ids);
+    (*to_start)[i] = (*ids)[i];
+  }
+  co_return step;
+}
+
+asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, size_t index,
+                                                 std::shared_ptr<Surroundings> around, std::shared_ptr<Ids> ids) {
   const model::ResolvedContainer& container = plan->containers[index];
-  auto body = encode_container(*plan, index, sandbox_id, config_);
+  const Step user = co_await check_user(work, plan, index, around);
+  if (user != Step::kDone) co_return user;
+  auto body = encode_container(*plan, index, *around, config_);
   if (!body) {
     work->progress.failures[container.name] = failure("CreateContainerConfigError", body.error().message, false);
     co_return Step::kFailed;

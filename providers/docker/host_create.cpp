@@ -4,6 +4,7 @@
 #include "providers/docker/gpu_slots.hpp"
 #include "providers/docker/host.hpp"
 #include "providers/docker/sandbox_image.hpp"
+#include "providers/docker/volume_codec.hpp"
 
 namespace spillway::providers::docker {
 namespace {
@@ -27,6 +28,8 @@ async::Task<model::Instance> Host::create(model::Placement placement, model::Res
     co_return base::fail(ErrorKind::kInvalid, "docker host " + config_.name + " has no offer " + placement.offer.str() +
                                                   " with " + std::to_string(placement.gpu_count) + " GPUs");
   }
+  auto possible = check_pod(pod);
+  if (!possible) co_return base::fail(std::move(possible.error()));
   const std::string tag = placement.tag.str();
   InstancePlan plan = make_plan(placement, std::move(pod), std::vector<int>(), price_of(config_, *gpu_count));
 

@@ -1,6 +1,7 @@
 // The end of an instance, and start or stop of one of its containers. Stops take up to the pod's grace and therefore
 // run in the background; terminate() is repeated by its caller until nothing is left.
 #include <algorithm>
+#include <array>
 
 #include "providers/docker/host.hpp"
 
@@ -24,7 +25,11 @@ async::Task<void> Host::terminate(std::string tag, std::chrono::seconds grace, b
   const auto known = works_.find(tag);
   const bool at_work = known != works_.end() && (known->second->progress.active || known->second->progress.ending);
   if (listing->entries.empty() && !at_work) {
-    co_return base::fail(ErrorKind::kNotFound, "docker host " + config_.name + " has no instance " + tag);
+    const auto left = co_await tags_of_volumes(std::string(kLabelTag) + "=" + tag, deadline);
+    if (!left) co_return base::fail(left.error());
+    if (left->empty()) {
+      co_return base::fail(ErrorKind::kNotFound, "docker host " + config_.name + " has no instance " + tag);
+    }
   }
   const WorkPtr work = work_of(tag);
   const base::TimePoint force_at = in(grace.count() == 0 ? base::Duration::zero() : grace + kEngineMargin);
@@ -55,9 +60,7 @@ async::Loop Host::end_instance(WorkPtr work, std::string tag) {
   if (!listing) co_return;
   const InstanceGroups groups = group_by_tag(listing->entries);
   const auto it = groups.find(tag);
-  if (it == groups.end()) co_return;
-  const InstanceGroup& group = it->second;
-
+  const InstanceGroup group = it == groups.end() ? InstanceGroup() : it->second;
   co_await stop_in_order(work, group);
 
   // The sandbox last: while its labels exist its GPUs are taken, and the instance can be found.
@@ -69,9 +72,13 @@ async::Loop Host::end_instance(WorkPtr work, std::string tag) {
     const auto removed = co_await client_.remove(entry->id, in(kCallTime));
     note(removed);
   }
-  if (group.sandbox == nullptr || !all_gone) co_return;
-  const auto removed = co_await client_.remove(group.sandbox->id, in(kCallTime));
-  note(removed);
+  const std::array<const ContainerEntry*, 2> last = {group.keeper, group.sandbox};
+  for (const ContainerEntry* const entry : last) {
+    if (entry == nullptr || !all_gone) continue;
+    const auto removed = co_await client_.remove(entry->id, in(kCallTime));
+    note(removed);
+  }
+  if (all_gone) co_await remove_left_volumes(tag);
 }
 
 /// Sidecars have what the others have left of the grace, and at least the time to be told.
@@ -113,12 +120,18 @@ async::Task<void> Host::control(std::string tag, std::string container, provider
   const bool running = facts->running();
   if (action == provider::ContainerAction::kStart && running) co_return base::Result<void>();
   if (action == provider::ContainerAction::kStop && !running) co_return base::Result<void>();
-  if (!running) co_return co_await start_again(facts->id, deadline);
-  context_.background->spawn(stop_or_restart(facts->id, action, grace));
+  if (!running) co_return co_await start_again(tag, container, *facts, deadline);
+  context_.background->spawn(stop_or_restart(tag, container, *facts, action, grace));
   co_return base::Result<void>();
 }
 
-async::Task<void> Host::start_again(std::string id, base::Deadline deadline) {
+async::Task<void> Host::start_again(std::string tag, std::string container, ContainerFacts before,
+                                    base::Deadline deadline) {
+  const std::string id = before.id;
+  if (!before.never_started() && before.labels.contains(kLabelMessage)) {
+    const auto cleared = co_await clear_message(tag, container, deadline);
+    if (!cleared) co_return base::fail(cleared.error());
+  }
   const auto answer = co_await client_.start(id, deadline);
   facts_.erase(id);
   if (!answer) co_return base::fail(answer.error());
@@ -135,14 +148,20 @@ async::Task<void> Host::start_again(std::string id, base::Deadline deadline) {
                        "docker host " + config_.name + ": start of container " + id + ": " + answer->text);
 }
 
-async::Loop Host::stop_or_restart(std::string id, provider::ContainerAction action, std::chrono::seconds grace) {
+async::Loop Host::stop_or_restart(std::string tag, std::string container, ContainerFacts facts,
+                                  provider::ContainerAction action, std::chrono::seconds grace) {
   // The next listing shows what came of it.
   if (action == provider::ContainerAction::kStop) {
-    static_cast<void>(co_await client_.stop(id, grace, in(grace + kCallTime)));
+    static_cast<void>(co_await client_.stop(facts.id, grace, in(grace + kCallTime)));
+  } else if (!facts.labels.contains(kLabelMessage)) {
+    static_cast<void>(co_await client_.restart(facts.id, grace, in(grace + kCallTime)));
   } else {
-    static_cast<void>(co_await client_.restart(id, grace, in(grace + kCallTime)));
+    // In two steps, because the next run has a message of its own.
+    static_cast<void>(co_await client_.stop(facts.id, grace, in(grace + kCallTime)));
+    facts.state = "exited";
+    static_cast<void>(co_await start_again(std::move(tag), std::move(container), facts, in(kCallTime)));
   }
-  facts_.erase(id);
+  facts_.erase(facts.id);
 }
 
 }  // namespace spillway::providers::docker

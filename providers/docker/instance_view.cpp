@@ -89,6 +89,7 @@ InstanceContainer to_container(const ViewContext& context, InstanceContainer out
   out.exit_code = facts->exit_code;
   out.oom_killed = facts->oom_killed;
   out.finished_at = facts->finished_at;
+  out.termination_message = facts->termination_message;
   if (facts->start_failed()) out.reason = "ContainerCannotRun";
   return out;
 }
@@ -151,8 +152,11 @@ InstanceGroups group_by_tag(const std::vector<ContainerEntry>& entries) {
     const std::string& tag = label(entry.labels, kLabelTag);
     if (tag.empty()) continue;
     InstanceGroup& group = groups[tag];
-    if (label(entry.labels, kLabelRole) == kRoleSandbox) {
+    const std::string& role = label(entry.labels, kLabelRole);
+    if (role == kRoleSandbox) {
       group.sandbox = &entry;
+    } else if (role == kRoleVolumes) {
+      group.keeper = &entry;
     } else {
       group.containers.push_back(&entry);
     }

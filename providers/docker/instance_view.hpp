@@ -18,6 +18,7 @@ namespace spillway::providers::docker {
 /// What one listing shows of one tag. Points into the listing.
 struct InstanceGroup {
   const ContainerEntry* sandbox = nullptr;
+  const ContainerEntry* keeper = nullptr;         // of its volumes
   std::vector<const ContainerEntry*> containers;  // as listed
 };
 using InstanceGroups = std::map<std::string, InstanceGroup>;

@@ -10,6 +10,8 @@ namespace {
 using base::ErrorKind;
 using nlohmann::json;
 
+constexpr std::string_view kContainers = "/v1.41/containers/";
+
 std::string decode(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -23,55 +25,20 @@ std::string decode(std::string_view text) {
   return out;
 }
 
-std::string query_value(const std::string& target, const std::string& key) {
-  const size_t question = target.find('?');
-  if (question == std::string::npos) return "";
-  std::string query = "&" + target.substr(question + 1);
-  const size_t begin = query.find("&" + key + "=");
-  if (begin == std::string::npos) return "";
-  const size_t value = begin + key.size() + 2;
-  return decode(query.substr(value, query.find('&', value) - value));
-}
-
-std::string human(base::Duration age) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(age).count();
-  const auto minutes = seconds / 60;
-  const auto hours = (seconds + 1800) / 3600;
-  if (seconds < 1) return "Less than a second";
-  if (seconds == 1) return "1 second";
-  if (seconds < 60) return std::to_string(seconds) + " seconds";
-  if (minutes == 1) return "About a minute";
-  if (minutes < 60) return std::to_string(minutes) + " minutes";
-  if (hours == 1) return "About an hour";
-  if (hours < 48) return std::to_string(hours) + " hours";
-  return std::to_string(hours / 24) + " days";
-}
-
-std::string http_date(base::WallTime t) {
-  const auto day = std::chrono::floor<std::chrono::days>(t);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(t - day));
-  constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  char text[32];
-  std::snprintf(text, sizeof(text), "Sun, %02u %s %04d %02d:%02d:%02d GMT", static_cast<unsigned>(date.day()),
-                kMonths[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
-                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                static_cast<int>(time.seconds().count()));
-  return text;
-}
-
 std::string time_or_never(const std::optional<base::WallTime>& t) {
   return t ? base::to_rfc3339_micro(*t) : "0001-01-01T00:00:00Z";
-}
-
-DockerEngineModel::Response refuse(int status, const std::string& message) {
-  return DockerEngineModel::answer(status, json{{"message", message}});
 }
 
 DockerEngineModel::Response no_content(int status) {
   net::HttpResponse response;
   response.status = status;
+  return response;
+}
+
+DockerEngineModel::Response text(std::string body) {
+  net::HttpResponse response;
+  response.status = 200;
+  response.body = std::move(body);
   return response;
 }
 
@@ -138,12 +105,14 @@ class DockerModelClient final : public net::HttpClient {
     net::HttpStream stream;
     if (request.target.contains("/images/create?fromImage=")) {
       if (!engine_.reachable) co_return base::fail(unreachable());
-      const std::string image = query_value(request.target, "fromImage") + ":" + query_value(request.target, "tag");
+      const std::string image = DockerEngineModel::query_value(request.target, "fromImage") + ":" +
+                                DockerEngineModel::query_value(request.target, "tag");
       const auto pull = engine_.pulls.find(image);
       if (pull == engine_.pulls.end()) {
-        stream.head = *refuse(404, "manifest for " + image + " not found: manifest unknown: manifest unknown");
+        stream.head =
+            *DockerEngineModel::refuse(404, "manifest for " + image + " not found: manifest unknown: manifest unknown");
       } else if (pull->second.status >= 400) {
-        stream.head = *refuse(pull->second.status, pull->second.lines.front().second);
+        stream.head = *DockerEngineModel::refuse(pull->second.status, pull->second.lines.front().second);
       } else {
         stream.head.status = 200;
         stream.body = std::make_unique<DockerModelPull>(engine_, engine_.timers_, pull->second, image);
@@ -188,7 +157,7 @@ class DockerModelClient final : public net::HttpClient {
     const auto [id, verb] = split_path(target, "/v1.41/containers/");
     const auto* const container = engine_.find(id);
     if (container == nullptr || container->state != "running" || !container->ignores_sigterm) co_return;
-    co_await engine_.timers_.sleep_for(std::chrono::seconds(std::stoi(query_value(target, "t"))));
+    co_await engine_.timers_.sleep_for(std::chrono::seconds(std::stoi(DockerEngineModel::query_value(target, "t"))));
   }
 
   DockerEngineModel& engine_;
@@ -205,6 +174,20 @@ DockerEngineModel::Response DockerEngineModel::answer(int status, const json& bo
   response.status = status;
   response.body = body.dump();
   return response;
+}
+
+DockerEngineModel::Response DockerEngineModel::refuse(int status, const std::string& message) {
+  return answer(status, json{{"message", message}});
+}
+
+std::string DockerEngineModel::query_value(const std::string& target, const std::string& key) {
+  const size_t question = target.find('?');
+  if (question == std::string::npos) return "";
+  std::string query = "&" + target.substr(question + 1);
+  const size_t begin = query.find("&" + key + "=");
+  if (begin == std::string::npos) return "";
+  const size_t value = begin + key.size() + 2;
+  return decode(query.substr(value, query.find('&', value) - value));
 }
 
 DockerEngineModel::Container* DockerEngineModel::find(const std::string& id_or_name) {
@@ -249,14 +232,7 @@ size_t DockerEngineModel::count(const std::string& text) const {
       std::count_if(requests.begin(), requests.end(), [&](const std::string& r) { return r.contains(text); }));
 }
 
-std::string DockerEngineModel::status_words(const Container& container) const {
-  if (container.state == "running") return "Up " + human(timers_.wall() - *container.started);
-  if (!container.started) return "Created";
-  return "Exited (" + std::to_string(container.exit_code) + ") " + human(timers_.wall() - *container.finished) + " ago";
-}
-
 DockerEngineModel::Response DockerEngineModel::handle(const net::HttpRequest& request) {
-  constexpr std::string_view kContainers = "/v1.41/containers/";
   constexpr std::string_view kImages = "/v1.41/images/";
   const std::string& target = request.target;
   if (target.starts_with("/v1.41/version")) return answer(200, {{"Arch", architecture}});
@@ -270,23 +246,24 @@ DockerEngineModel::Response DockerEngineModel::handle(const net::HttpRequest& re
   }
   if (target.starts_with(kImages)) {
     const auto [name, verb] = split_path(target, kImages);
-    if (images.contains(name)) return answer(200, {{"Id", "sha256:1"}});
+    const auto user = image_users.find(name);
+    const json config = {{"User", user == image_users.end() ? "" : user->second}};
+    if (images.contains(name)) return answer(200, {{"Id", "sha256:1"}, {"Config", config}});
     return refuse(404, "no such image: " + name);
   }
-  if (target.starts_with(kContainers)) {
-    const auto [id, verb] = split_path(target, kContainers);
-    return handle_container(request.method, id, verb);
-  }
+  if (target.starts_with(kContainers)) return handle_container(request);
+  if (target.starts_with("/v1.41/volumes")) return handle_volumes(request.method, target);
   return refuse(404, "page not found");
 }
 
-DockerEngineModel::Response DockerEngineModel::handle_container(net::Method method, const std::string& id,
-                                                                const std::string& verb) {
+DockerEngineModel::Response DockerEngineModel::handle_container(const net::HttpRequest& request) {
+  const auto [id, verb] = split_path(request.target, kContainers);
   Container* const found = find(id);
   if (found == nullptr) return refuse(404, "No such container: " + id);
   Container& container = *found;
-  if (method == net::Method::kDelete) {
-    containers_.erase(container.id);
+  if (request.method == net::Method::kDelete) {
+    if (request.target.contains("v=true")) remove_volumes(container.id);
+    containers_.erase(std::string(container.id));
     return no_content(204);
   }
   if (verb == "start") return start(container);
@@ -296,6 +273,9 @@ DockerEngineModel::Response DockerEngineModel::handle_container(net::Method meth
     return no_content(204);
   }
   if (verb == "restart") return start(container);
+  if (verb == "logs") return text(logs[container.name]);
+  if (verb == "archive" && request.method == net::Method::kPut) return upload(container, request.body);
+  if (verb == "archive") return download(container, query_value(request.target, "path"));
   json state = {{"Status", container.state},
                 {"ExitCode", container.exit_code},
                 {"OOMKilled", container.oom_killed},
@@ -306,35 +286,8 @@ DockerEngineModel::Response DockerEngineModel::handle_container(net::Method meth
                       {"Created", base::to_rfc3339_micro(container.created)},
                       {"Image", "sha256:1"},
                       {"State", state},
+                      {"Mounts", container.mounts},
                       {"Config", {{"Labels", container.body.value("Labels", json::object())}}}});
-}
-
-DockerEngineModel::Response DockerEngineModel::list(const std::string& query) {
-  const json filter = json::parse(query_value(query, "filters"), nullptr, false);
-  const std::string wanted = filter["label"][0];
-  const std::string key = wanted.substr(0, wanted.find('='));
-  json out = json::array();
-  for (const auto& [id, container] : containers_) {
-    const std::string value = container.label(key);
-    if (value.empty() || (wanted != key && wanted != key + "=" + value)) continue;
-    json ports = json::array();
-    for (const auto& item : container.body.value("ExposedPorts", json::object()).items()) {
-      if (container.state != "running") continue;
-      const int port = std::stoi(item.key());
-      ports.push_back({{"PrivatePort", port}, {"PublicPort", 40000 + port}, {"IP", "127.0.0.1"}, {"Type", "tcp"}});
-    }
-    out.push_back({{"Id", id},
-                   {"Names", {"/" + container.name}},
-                   {"State", container.state},
-                   {"Status", status_words(container)},
-                   {"ImageID", "sha256:1"},
-                   {"Labels", container.body.value("Labels", json::object())},
-                   {"Created", std::chrono::floor<std::chrono::seconds>(container.created).time_since_epoch().count()},
-                   {"Ports", ports}});
-  }
-  Response response = answer(200, out);
-  response->headers.emplace_back("Date", http_date(timers_.wall()));
-  return response;
 }
 
 DockerEngineModel::Response DockerEngineModel::create(const std::string& name, const json& body) {
@@ -348,6 +301,7 @@ DockerEngineModel::Response DockerEngineModel::create(const std::string& name, c
   container.name = name;
   container.body = body;
   container.created = timers_.wall();
+  make_volumes(container);
   containers_.emplace(container.id, container);
   return answer(201, {{"Id", container.id}, {"Warnings", json::array()}});
 }

@@ -36,6 +36,7 @@ class DockerEngineModel {
     std::optional<base::WallTime> started;
     std::optional<base::WallTime> finished;
     bool ignores_sigterm = false;
+    nlohmann::json mounts = nlohmann::json::array();  // as inspected
 
     std::string label(const std::string& key) const;
   };
@@ -68,6 +69,25 @@ class DockerEngineModel {
   /// Requests seen whose line "METHOD /target" contains the text.
   size_t count(const std::string& text) const;
 
+  struct Volume {
+    Volume() = default;
+    std::string owner;  // the container that it was made for, by id
+    nlohmann::json labels;
+    nlohmann::json options;  // of its driver
+  };
+  /// What was uploaded, by "<container's name>:<path>".
+  struct File {
+    File() = default;
+    char type = '0';
+    int mode = 0;
+    std::int64_t gid = 0;
+    std::string content;
+  };
+
+  std::map<std::string, Volume> volumes;  // by name
+  std::map<std::string, File> files;
+  std::map<std::string, std::string> logs;         // by name of container, with frames
+  std::map<std::string, std::string> image_users;  // by image
   std::set<std::string> images;
   std::map<std::string, Pull> pulls;    // by repository:tag; an image without one is missing
   std::set<std::string> bad_commands;   // first words of a command that cannot be started
@@ -88,14 +108,24 @@ class DockerEngineModel {
   std::function<std::optional<base::Result<net::HttpStream>>(const net::HttpRequest&)> streams;
 
   static Response answer(int status, const nlohmann::json& body);
+  static Response refuse(int status, const std::string& message);
+  /// Of a request's target, decoded; empty if it is not there.
+  static std::string query_value(const std::string& target, const std::string& key);
 
  private:
   friend class DockerModelClient;
   friend class DockerModelPull;
 
   Response handle(const net::HttpRequest& request);
-  Response handle_container(net::Method method, const std::string& id, const std::string& verb);
+  Response handle_container(const net::HttpRequest& request);
   Response list(const std::string& query);
+  // docker_engine_model_volumes.cpp
+  void make_volumes(Container& container);
+  void remove_volumes(const std::string& container_id);
+  Response upload(const Container& container, std::string_view tar);
+  Response download(const Container& container, const std::string& path);
+  Response handle_volumes(net::Method method, const std::string& target);
+
   Response create(const std::string& name, const nlohmann::json& body);
   Response start(Container& container);
   std::string status_words(const Container& container) const;
@@ -106,6 +136,7 @@ class DockerEngineModel {
   async::Timers& timers_;
   std::map<std::string, Container> containers_;  // by id
   int next_id_ = 1;
+  int next_volume_ = 1;
 };
 
 }  // namespace spillway::test

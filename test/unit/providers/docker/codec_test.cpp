@@ -22,7 +22,7 @@ std::string recorded(const std::string& name) {
 InstancePlan a_plan() {
   InstancePlan plan;
   plan.tag = "spw-a-b-1";
-  plan.pod_name = "web-0";
+  plan.hostname = "web-0";
   plan.pod = "team/web-0";
   plan.grace = std::chrono::seconds(45);
   plan.price_per_hour = base::Money::from_micros(2'390'000);
@@ -33,7 +33,9 @@ InstancePlan a_plan() {
 }
 
 json container_body(const InstancePlan& plan, const HostConfig& host = HostConfig()) {
-  const auto body = encode_container(plan, 0, "5a", host);
+  Surroundings around;
+  around.sandbox_id = "5a";
+  const auto body = encode_container(plan, 0, around, host);
   REQUIRE(body);
   return json::parse(*body);
 }
@@ -167,11 +169,17 @@ TEST_CASE("docker codec: a sandbox publishes ports, shares its IPC, and may do n
 }
 
 TEST_CASE("docker codec: the hostname is what a kubelet gives") {
-  InstancePlan plan = a_plan();
-  plan.pod_name = std::string(62, 'a') + "-bc";
-  CHECK(json::parse(encode_sandbox(plan, HostConfig()))["Hostname"] == std::string(62, 'a'));
-  plan.pod_name = "web.team";
-  CHECK(json::parse(encode_sandbox(plan, HostConfig()))["Hostname"] == "web.team");
+  model::ResolvedPod pod;
+  const auto hostname = [&](const std::string& name) {
+    auto spec = std::make_shared<model::PodSpec>();
+    spec->key.name = name;
+    pod.spec = spec;
+    return json::parse(encode_sandbox(make_plan(model::Placement(), pod, {}, base::Money()), HostConfig()))["Hostname"];
+  };
+  CHECK(hostname(std::string(62, 'a') + "-bc") == std::string(62, 'a'));
+  CHECK(hostname("web.team") == "web.team");
+  pod.hostname = "other";
+  CHECK(hostname("web.team") == "other");
 }
 
 TEST_CASE("docker codec: a plain container takes all from its image") {

@@ -1,0 +1,66 @@
+// What EngineClient asks about volumes and the files in them; the rest of client.hpp is in client.cpp.
+#include "providers/docker/client.hpp"
+
+#include "vk-provider/net/url.hpp"
+
+namespace spillway::providers::docker {
+namespace {
+
+using base::ErrorKind;
+
+// Of a file that is read: what is larger was not meant for us.
+constexpr size_t kLargestFile = 1024UL * 1024;
+
+}  // namespace
+
+async::Task<Answer> EngineClient::upload(std::string container, std::string tar, base::Deadline deadline) {
+  net::HttpRequest request;
+  request.method = net::Method::kPut;
+  request.target = path_of(container, "/archive?path=%2F");
+  request.body = std::move(tar);
+  request.content_type = "application/x-tar";
+  co_return co_await answer_to(std::move(request), deadline);
+}
+
+async::Task<std::string> EngineClient::download(std::string container, std::string path, base::Deadline deadline) {
+  net::HttpRequest request;
+  request.target = path_of(container, "/archive?path=" + net::encode_query_value(path));
+  request.max_response = kLargestFile;
+  const auto response = co_await http_->send(std::move(request), deadline);
+  if (!response) co_return base::fail(named(response.error()));
+  if (response->status != 200) co_return base::fail(refusal(*response, "file " + path));
+  co_return response->body;
+}
+
+async::Task<std::string> EngineClient::log_tail(std::string container, int lines, base::Deadline deadline) {
+  net::HttpRequest request;
+  request.target = path_of(container, "/logs?stdout=true&stderr=true&tail=" + std::to_string(lines));
+  request.max_response = kLargestFile;
+  const auto response = co_await http_->send(std::move(request), deadline);
+  if (!response) co_return base::fail(named(response.error()));
+  if (response->status != 200) co_return base::fail(refusal(*response, "log of container " + container));
+  co_return response->body;
+}
+
+async::Task<std::vector<VolumeEntry>> EngineClient::list_volumes(std::string label, base::Deadline deadline) {
+  const auto response = co_await send(net::Method::kGet, "/volumes?" + encode_label_filter(label), "", deadline);
+  if (!response) co_return base::fail(response.error());
+  if (response->status != 200) co_return base::fail(refusal(*response, "list of volumes"));
+  auto volumes = decode_volumes(response->body);
+  if (!volumes) co_return base::fail(named(std::move(volumes.error())));
+  co_return std::move(*volumes);
+}
+
+async::Task<Answer> EngineClient::remove_volume(std::string name, base::Deadline deadline) {
+  co_return co_await write(net::Method::kDelete, "/volumes/" + net::encode_path_segment(name), "", deadline);
+}
+
+async::Task<std::string> EngineClient::image_user(std::string image, base::Deadline deadline) {
+  const auto response =
+      co_await send(net::Method::kGet, "/images/" + net::encode_path_segment(image) + "/json", "", deadline);
+  if (!response) co_return base::fail(response.error());
+  if (response->status != 200) co_return base::fail(refusal(*response, "image " + image));
+  co_return decode_image_user(response->body);
+}
+
+}  // namespace spillway::providers::docker
