@@ -127,13 +127,15 @@ async::Task<ExecSessionPtr> ThrottledProvider::open_exec(model::InstanceRef ref,
                                                          base::Deadline deadline) {
   auto ticket = co_await enter(Urgency::kNormal, deadline);
   if (!ticket) co_return base::fail(std::move(ticket.error()));
-  co_return co_await finish(std::move(*ticket), inner_->open_exec(std::move(ref), std::move(options), deadline));
+  // What a container does with it says nothing about the provider: the ticket is given back unused.
+  co_return co_await inner_->open_exec(std::move(ref), std::move(options), deadline);
 }
 
 async::Task<async::ByteStreamPtr> ThrottledProvider::dial(model::InstanceRef ref, int port, base::Deadline deadline) {
   auto ticket = co_await enter(Urgency::kNormal, deadline);
   if (!ticket) co_return base::fail(std::move(ticket.error()));
-  co_return co_await finish(std::move(*ticket), inner_->dial(std::move(ref), port, deadline));
+  // A port at which nobody listens says nothing about the provider.
+  co_return co_await inner_->dial(std::move(ref), port, deadline);
 }
 
 async::Task<std::vector<Sample>> ThrottledProvider::samples(base::Deadline deadline) {
