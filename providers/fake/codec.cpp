@@ -78,6 +78,7 @@ json container_json(const model::InstanceContainer& c) {
   if (!c.message.empty()) j["message"] = c.message;
   if (c.exit_code) j["exitCode"] = *c.exit_code;
   if (c.oom_killed) j["oomKilled"] = true;
+  if (c.created) j["created"] = true;
   if (c.restarts != 0) j["restarts"] = c.restarts;
   return j;
 }
@@ -90,6 +91,7 @@ model::InstanceContainer to_container(const json& j) {
   c.message = text(j, "message");
   if (const auto code = number(j, "exitCode")) c.exit_code = static_cast<int>(*code);
   c.oom_killed = flag(j, "oomKilled");
+  c.created = flag(j, "created");
   c.restarts = static_cast<int>(number(j, "restarts").value_or(0));
   c.started_at = time(j, "startedAt");
   c.finished_at = time(j, "finishedAt");
@@ -200,7 +202,7 @@ base::Result<std::vector<model::Offer>> decode_offers(std::string_view s) {
 
 std::string encode_create(const CreateRequest& r) {
   json containers = json::array();
-  for (const auto& c : r.containers) containers.push_back({{"name", c.name}, {"image", c.image}});
+  for (const auto& c : r.containers) containers.push_back({{"name", c.name}, {"image", c.image}, {"start", c.start}});
   return text_of({{"tag", r.tag},
                   {"offer", r.offer},
                   {"containers", std::move(containers)},
@@ -218,6 +220,7 @@ base::Result<CreateRequest> decode_create(std::string_view s) {
     CreateRequest::Container container;
     container.name = text(c, "name");
     container.image = text(c, "image");
+    container.start = flag(c, "start", true);
     r.containers.push_back(std::move(container));
   }
   for (const json& p : list(*j, "publicPorts")) {

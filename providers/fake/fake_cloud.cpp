@@ -156,6 +156,7 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
     container.reason = "ContainerCreating";
     container.image_id = std::move(c.image);
     m.view.containers.push_back(std::move(container));
+    m.start_at_boot.push_back(c.start);
   }
   m.runs.assign(m.view.containers.size(), 0);
   tell(settings_, m.view, m.foreign, Sight::What::kAppeared, now);
@@ -271,6 +272,7 @@ std::string FakeCloud::add_foreign(std::string tag, TimePoint now) {
   container.name = "foreign";
   m.view.containers.push_back(std::move(container));
   m.runs.assign(1, 0);
+  m.start_at_boot.assign(1, true);
   tell(settings_, m.view, m.foreign, Sight::What::kAppeared, now);
   boot(m, now);
   return m.view.ref.id.str();

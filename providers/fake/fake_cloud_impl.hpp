@@ -12,7 +12,8 @@ struct FakeCloud::Machine {
   std::shared_ptr<const PodOrders> orders;
   base::SharedText image_error;
   base::TimePoint created;
-  std::vector<int> runs;  // by container: how often it was started
+  std::vector<int> runs;            // by container: how often it was started
+  std::vector<bool> start_at_boot;  // by container
   std::vector<int> public_ports;
   std::optional<base::TimePoint> gone_at;
   std::optional<base::TimePoint> meter_since;

@@ -36,8 +36,10 @@ std::string image_id_of(const std::string& image) {
   return id;
 }
 
+/// Nothing runs or is about to; what was only made may be started later.
 bool is_over(const model::Instance& i) {
-  return std::ranges::all_of(i.containers, [](const auto& c) { return c.state == ContainerState::kExited; });
+  return std::ranges::all_of(i.containers,
+                             [](const auto& c) { return c.state == ContainerState::kExited || c.created; });
 }
 
 }  // namespace
@@ -69,7 +71,9 @@ void FakeCloud::perform(const Todo& todo, TimePoint at) {
     case Todo::What::kBoot: boot(m, at); break;
     case Todo::What::kContainerEnds:
       if (m.runs[todo.container] == todo.run && m.view.containers[todo.container].state == ContainerState::kRunning) {
-        end_container(m, todo.container, m.orders->exit_code_of_run(todo.run), m.orders->oom, at);
+        end_container(m, todo.container,
+                      m.orders->exit_code_of_run(m.view.containers[todo.container].name.str(), todo.run), m.orders->oom,
+                      at);
       }
       break;
     case Todo::What::kPreempt: {
@@ -115,12 +119,17 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
     m.view.message = m.orders->fail_boot;
     return tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
   }
-  m.view.state = InstanceState::kRunning;
+  const bool starts = std::ranges::find(m.start_at_boot, true) != m.start_at_boot.end();
+  if (starts) m.view.state = InstanceState::kRunning;
   for (size_t i = 0; i < m.view.containers.size(); ++i) {
     auto& c = m.view.containers[i];
     c.image_id = image_id_of(c.image_id);
     texts_.share(c.image_id);
-    start_container(m, i, at);
+    c.created = !m.start_at_boot[i];
+  }
+  if (!starts) tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
+  for (size_t i = 0; i < m.view.containers.size(); ++i) {
+    if (m.start_at_boot[i]) start_container(m, i, at);
   }
   for (const int port : m.public_ports) {
     model::InstancePort published;
@@ -141,6 +150,7 @@ void FakeCloud::start_container(Machine& m, size_t index, TimePoint at) {
   auto& c = m.view.containers[index];
   const int run = ++m.runs[index];
   c.state = ContainerState::kRunning;
+  c.created = false;
   c.reason.clear();
   c.message.clear();
   c.exit_code.reset();
@@ -155,13 +165,14 @@ void FakeCloud::start_container(Machine& m, size_t index, TimePoint at) {
     c.message = m.orders->start_error;
     return;
   }
-  if (!m.orders->run_for) return;
+  const auto run_time = m.orders->run_time_of(c.name.str());
+  if (!run_time) return;
   Todo todo;
   todo.what = Todo::What::kContainerEnds;
   todo.serial = m.serial;
   todo.container = index;
   todo.run = run;
-  schedule(at + *m.orders->run_for, std::move(todo));
+  schedule(at + *run_time, std::move(todo));
 }
 
 void FakeCloud::end_container(Machine& m, size_t index, int exit_code, bool oom, TimePoint at) {
@@ -186,7 +197,8 @@ base::Result<void> FakeCloud::do_control(Machine& m, const std::string& containe
   if (it == m.view.containers.end()) {
     return base::fail(ErrorKind::kInvalid, "instance " + m.view.ref.id.str() + " has no container " + container);
   }
-  if (m.view.state != InstanceState::kRunning && m.view.state != InstanceState::kExited) {
+  const bool made = m.view.state == InstanceState::kPending && it->created;
+  if (!made && m.view.state != InstanceState::kRunning && m.view.state != InstanceState::kExited) {
     return base::fail(ErrorKind::kConflict, "instance " + m.view.ref.id.str() + " is " +
                                                 std::string(model::to_string(m.view.state)) +
                                                 "; its containers cannot be started or stopped now");

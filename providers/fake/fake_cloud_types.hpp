@@ -49,6 +49,7 @@ struct CreateRequest {
     Container() = default;
     base::SharedText name;
     base::SharedText image;
+    bool start = true;  // at once; otherwise it is only made
   };
   base::SharedText tag;
   base::SharedText offer;

@@ -19,6 +19,7 @@ CreateRequest to_request(const model::Placement& placement, const model::Resolve
     CreateRequest::Container container;
     container.name = c.name;
     container.image = c.image;
+    container.start = c.start_at_once;
     request.containers.push_back(std::move(container));
   }
   if (!pod.spec) return request;
@@ -33,9 +34,9 @@ CreateRequest to_request(const model::Placement& placement, const model::Resolve
 }  // namespace
 
 model::CapabilitySet capabilities() {
-  return {Capability::kExitCode,   Capability::kRestartContainer, Capability::kKeepStopped, Capability::kPortsTcp,
-          Capability::kPortsHttp,  Capability::kStopGrace,        Capability::kRegions,     Capability::kSpot,
-          Capability::kEntrypoint, Capability::kWorkingDir};
+  return {Capability::kMultiContainer, Capability::kExitCode,   Capability::kRestartContainer, Capability::kKeepStopped,
+          Capability::kPortsTcp,       Capability::kPortsHttp,  Capability::kStopGrace,        Capability::kRegions,
+          Capability::kSpot,           Capability::kEntrypoint, Capability::kWorkingDir};
 }
 
 FakeProvider::FakeProvider(base::ProviderName name, std::unique_ptr<FakeCloud> owned, std::unique_ptr<FakeCloudApi> api,

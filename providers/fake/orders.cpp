@@ -42,17 +42,21 @@ std::string set_message(PodOrders& orders, std::string_view text) {
   return {};
 }
 
-std::string set_exit_codes(PodOrders& orders, std::string_view text) {
+std::string read_exit_codes(std::vector<int>& codes, std::string_view text) {
   constexpr std::string_view kExpected = "an exit code from 0 to 255, or several with commas between them";
-  orders.exit_codes.clear();
+  codes.clear();
   while (true) {
     const size_t comma = text.find(',');
     int code = -1;
     if (!parse_int(text.substr(0, comma), code) || code < 0 || code > 255) return std::string(kExpected);
-    orders.exit_codes.push_back(code);
+    codes.push_back(code);
     if (comma == std::string_view::npos) return {};
     text.remove_prefix(comma + 1);
   }
+}
+
+std::string set_exit_codes(PodOrders& orders, std::string_view text) {
+  return read_exit_codes(orders.exit_codes, text);
 }
 
 std::string set_oom(PodOrders& orders, std::string_view text) {
@@ -79,6 +83,20 @@ constexpr std::array kKeys = {
     Key{"preempt-after", set_duration<&PodOrders::preempt_after>},
 };
 
+/// Orders of one container: `run-for.NAME` and `exit-code.NAME`. Empty if the key is none of them.
+std::optional<std::string> set_for_container(PodOrders& orders, std::string_view name, std::string_view value) {
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view key = name.substr(0, dot);
+  const std::string container(name.substr(dot + 1));
+  if (key == "exit-code") return read_exit_codes(orders.containers[container].exit_codes, value);
+  if (key != "run-for") return std::nullopt;
+  const auto d = parse_duration(value);
+  if (!d) return "a duration such as 500ms, 2s or 5m";
+  orders.containers[container].run_for = *d;
+  return std::string();
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -96,11 +114,14 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string fault_of(PodOrders& orders, const std::string& key, const std::string& value) {
   const std::string_view name = std::string_view(key).substr(model::kFakePrefix.size());
+  std::optional<std::string> expected = set_for_container(orders, name, value);
   for (const Key& k : kKeys) {
-    if (k.name != name) continue;
-    const std::string expected = k.set(orders, value);
-    if (expected.empty()) return {};
-    return std::string("annotation ").append(key).append(": found \"").append(value).append("\", expected ") + expected;
+    if (k.name == name) expected = k.set(orders, value);
+  }
+  if (expected && expected->empty()) return {};
+  if (expected) {
+    return std::string("annotation ").append(key).append(": found \"").append(value).append("\", expected ") +
+           *expected;
   }
   std::vector<std::string_view> names(kKeys.size());
   std::ranges::transform(kKeys, names.begin(), &Key::name);
@@ -110,10 +131,17 @@ std::string fault_of(PodOrders& orders, const std::string& key, const std::strin
 
 }  // namespace
 
-int PodOrders::exit_code_of_run(int run) const {
+int PodOrders::exit_code_of_run(std::string_view container, int run) const {
   if (oom) return 137;
-  const size_t index = std::min(static_cast<size_t>(std::max(run, 1)), exit_codes.size()) - 1;
-  return exit_codes.at(index);
+  const auto own = containers.find(container);
+  const std::vector<int>& codes =
+      own != containers.end() && !own->second.exit_codes.empty() ? own->second.exit_codes : exit_codes;
+  return codes.at(std::min(static_cast<size_t>(std::max(run, 1)), codes.size()) - 1);
+}
+
+std::optional<Duration> PodOrders::run_time_of(std::string_view container) const {
+  const auto own = containers.find(container);
+  return own != containers.end() && own->second.run_for ? own->second.run_for : run_for;
 }
 
 base::Result<PodOrders> parse_orders(const std::map<std::string, std::string>& annotations) {

@@ -12,6 +12,8 @@
 //   fail-create    no_capacity   create answers this kind of error
 //   stop-time      5s            how long the container takes to end when it is told to; the grace cuts it short
 //   preempt-after  1m            the cloud takes the instance back so long after its start
+//
+// `run-for.NAME` and `exit-code.NAME` order it of the container NAME alone.
 #pragma once
 
 #include <map>
@@ -24,6 +26,13 @@
 #include "vk-provider/base/error.hpp"
 
 namespace spillway::providers::fake {
+
+/// How the runs of one container shall go.
+struct RunOrders {
+  RunOrders() = default;
+  std::optional<base::Duration> run_for;
+  std::vector<int> exit_codes;
+};
 
 struct PodOrders {
   PodOrders() = default;
@@ -38,8 +47,11 @@ struct PodOrders {
   base::Duration stop_time{0};
   std::optional<base::Duration> preempt_after;
 
+  std::map<std::string, RunOrders, std::less<>> containers;  // what is ordered of one alone
+
   /// Of run number `run` (1 is the first).
-  int exit_code_of_run(int run) const;
+  int exit_code_of_run(std::string_view container, int run) const;
+  std::optional<base::Duration> run_time_of(std::string_view container) const;
 };
 
 /// Reads the orders among a pod's annotations; keys of other prefixes are skipped. kInvalid with every fault in one

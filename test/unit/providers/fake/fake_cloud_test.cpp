@@ -53,6 +53,41 @@ TEST_CASE("fake cloud: boot, run and end come at their own times, also when nobo
   CHECK(ended.containers[0].finished_at == cloud_start().wall + 40s);
 }
 
+TEST_CASE("fake cloud: a container that is only made waits to be started, and each has orders of its own") {
+  FakeCloud cloud(a_cloud(), cloud_start());
+  CreateRequest request = a_purchase("spw-a-1", {{"exit-code.init", "0"}, {"run-for.init", "5s"}, {"exit-code", "3"}});
+  request.containers[0].name = "init";
+  CreateRequest::Container main = request.containers[0];
+  main.name = "main";
+  main.start = false;
+  request.containers.push_back(main);
+  const auto bought = cloud.create(request, at(0s)).result.value();
+  CHECK(bought.state == InstanceState::kRunning);
+  CHECK(bought.containers[0].state == ContainerState::kRunning);
+  CHECK(bought.containers[1].state == ContainerState::kWaiting);
+  CHECK(bought.containers[1].created);
+  const std::string id = bought.ref.id.str();
+  const auto between = cloud.get(id, at(5s)).result.value();
+  CHECK(between.containers[0].exit_code == 0);
+  CHECK(between.state == InstanceState::kExited);
+  CHECK(cloud.control(id, "main", provider::ContainerAction::kStart, at(6s)).result);
+  const auto running = cloud.get(id, at(2h)).result.value();
+  CHECK(running.state == InstanceState::kRunning);
+  CHECK(running.containers[1].state == ContainerState::kRunning);
+  CHECK_FALSE(running.containers[1].created);
+}
+
+TEST_CASE("fake cloud: where nothing is to start by itself, the instance waits for its first start") {
+  FakeCloud cloud(a_cloud(), cloud_start());
+  CreateRequest request = a_purchase("spw-a-1");
+  request.containers[0].start = false;
+  const auto bought = cloud.create(request, at(0s)).result.value();
+  CHECK(bought.state == InstanceState::kPending);
+  CHECK(bought.containers[0].created);
+  CHECK(cloud.control(bought.ref.id.str(), "main", provider::ContainerAction::kStart, at(1s)).result);
+  CHECK(cloud.get(bought.ref.id.str(), at(1s)).result.value().state == InstanceState::kRunning);
+}
+
 TEST_CASE("fake cloud: two creates with one tag are one purchase") {
   FakeCloud cloud(a_cloud(), cloud_start());
   const auto first = cloud.create(a_purchase("spw-a-1"), at(0s)).result.value();

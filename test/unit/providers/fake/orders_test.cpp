@@ -27,16 +27,16 @@ TEST_CASE("fake orders: every key is read, others are left alone") {
   CHECK(orders->fail_create == base::ErrorKind::kNoCapacity);
   CHECK(orders->stop_time == 250ms);
   CHECK(orders->preempt_after == 1h);
-  CHECK(orders->exit_code_of_run(1) == 1);
-  CHECK(orders->exit_code_of_run(3) == 0);
-  CHECK(orders->exit_code_of_run(9) == 0);
+  CHECK(orders->exit_code_of_run("main", 1) == 1);
+  CHECK(orders->exit_code_of_run("main", 3) == 0);
+  CHECK(orders->exit_code_of_run("main", 9) == 0);
 }
 
 TEST_CASE("fake orders: without any the container runs on and would end well") {
   const auto orders = parse_orders({});
   REQUIRE(orders.has_value());
   CHECK_FALSE(orders->run_for.has_value());
-  CHECK(orders->exit_code_of_run(1) == 0);
+  CHECK(orders->exit_code_of_run("main", 1) == 0);
 }
 
 TEST_CASE("fake orders: all faults come in one message that names key, value and remedy") {
