@@ -5,6 +5,7 @@
 
 #include "vk-provider/base/log.hpp"
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/kube/pod_codec.hpp"
 
 namespace spillway::control {
@@ -16,23 +17,8 @@ namespace {
 constexpr size_t kWritesAtOnce = 16;
 constexpr size_t kReadsAtOnce = 16;
 
-kube::EventTarget target_of(const model::PodKey& key) {
-  kube::EventTarget target;
-  target.ns = key.ns;
-  target.name = key.name;
-  target.uid = key.uid.text();
-  return target;
-}
-
-/// The base of everything that a listing may say about a pod's instance.
-const model::Instance* instance_of(const model::PodRecord& record) {
-  if (const auto* booting = std::get_if<model::Booting>(&record.stage)) return &booting->instance;
-  if (const auto* running = std::get_if<model::Running>(&record.stage)) return &running->instance;
-  return nullptr;
-}
-
 bool expects_instance(const model::PodRecord& record) {
-  if (instance_of(record) != nullptr || std::holds_alternative<model::Stopping>(record.stage)) return true;
+  if (core::instance_of(record) != nullptr || std::holds_alternative<model::Stopping>(record.stage)) return true;
   if (const auto* creating = std::get_if<model::Creating>(&record.stage)) {
     return creating->step == model::Creating::Step::kLookUp;
   }
@@ -84,6 +70,7 @@ PodController::PodController(PodDeps deps)
     : d_(std::move(deps)),
       waker_(d_.timers->make_waiter()),
       metrics_(*d_.metrics),
+      probes_(probe_deps()),
       group_(d_.executor),
       writes_(group_, kWritesAtOnce, [this](Job job) { return write(std::move(job)); }),
       reads_(group_, kReadsAtOnce, [this](Job job) { return resolve_then_choose(std::move(job)); }) {
@@ -134,6 +121,7 @@ void PodController::pod_seen(NodeSink& sink, std::string_view json) {
     known->in_list = true;
     return post(uid, core::event::PodSeen{std::move(decoded->observed)});
   }
+  if (decoded->is_static) return;
   // The selector is the server's; buying for a pod of another node would be ours to answer for.
   if (!decoded->spec || decoded->spec->node_name != sink.profile().name) return;
   const base::Now now = d_.timers->both();
@@ -144,6 +132,11 @@ void PodController::pod_seen(NodeSink& sink, std::string_view json) {
   entry.in_list = true;
   PodEntry& stored = store_.insert(uid, std::move(entry));
   metrics_.added(stored);
+  if (core::is_placeholder(*stored.record.spec, stored.record.observed)) {
+    log::info("a DaemonSet's pod that tolerates everything is shown as Running; nothing is bought for it",
+              {{"pod", stored.record.key().to_string()}, {"uid", uid}});
+    return post(uid, core::event::Joined{});
+  }
   unjoined_.insert(uid);
   join(stored);
 }
@@ -221,7 +214,7 @@ void PodController::on_listing(const base::ProviderName& provider, const provide
     const model::PodRecord& record = entry->record;
     if (!record.placement || record.placement->tag != instance.tag) continue;
     present.insert(owner->uid);
-    const model::Instance* known = instance_of(record);
+    const model::Instance* known = core::instance_of(record);
     if (known != nullptr && record.missing == 0 && core::tells_nothing_new(record, *known, instance)) continue;
     if (expects_instance(record)) post(owner->uid, core::event::InstanceSeen{instance});
   }
@@ -261,7 +254,7 @@ bool PodController::busy(const base::ProviderName& provider) const {
     const model::PodRecord& r = item.second.record;
     if (!r.placement || r.placement->provider != provider) return false;
     if (const auto* running = std::get_if<model::Running>(&r.stage)) {
-      return r.missing > 0 || running->instance.state == model::InstanceState::kTerminating;
+      return r.missing > 0 || running->instance.state == model::InstanceState::kTerminating || core::is_moving(r);
     }
     return expects_instance(r) && !std::holds_alternative<model::Finished>(r.stage);
   });
@@ -298,12 +291,14 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
       metrics_.removed(*entry, now.steady);
       log::info("pod gone", {{"pod", entry->record.key().to_string()}, {"uid", uid}});
       wakes_.remove(uid);
+      probes_.forget(uid);
       unjoined_.erase(uid);
       store_.erase(uid);
       return;
     }
     perform(uid, *entry, std::move(action));
   }
+  probes_.follow(entry->record);
   consider_status(uid, *entry);
 }
 
@@ -342,6 +337,10 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   }
   if (std::holds_alternative<a::DeletePod>(action)) return writes_.push(Job{uid, std::move(action)});
   if (!entry.record.placement) return;
+  if (auto* hook = std::get_if<a::RunHook>(&action)) return group_.spawn(run_hook(uid, std::move(*hook)));
+  const bool moves_container =
+      std::holds_alternative<a::StartContainer>(action) || std::holds_alternative<a::StopContainer>(action);
+  if (moves_container) d_.stir_provider(entry.record.placement->provider);
   ProviderLanes& provider = lanes(entry.record.placement->provider);
   Lane<Job>& lane = std::holds_alternative<a::Create>(action) ? *provider.create : *provider.other;
   lane.push(Job{uid, std::move(action), entry.record.placement->tag});
@@ -377,6 +376,9 @@ boost::asio::awaitable<void> PodController::drain(base::Deadline deadline) {
   while (group_.size() > 0 && d_.timers->now() < deadline) co_await d_.timers->sleep_for(kLook);
 }
 
-boost::asio::awaitable<void> PodController::stop() { co_await group_.stop(); }
+boost::asio::awaitable<void> PodController::stop() {
+  co_await probes_.stop();
+  co_await group_.stop();
+}
 
 }  // namespace spillway::control

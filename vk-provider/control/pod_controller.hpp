@@ -20,6 +20,7 @@
 #include "vk-provider/control/lane.hpp"
 #include "vk-provider/control/pod_metrics.hpp"
 #include "vk-provider/control/pod_store.hpp"
+#include "vk-provider/control/probe_controller.hpp"
 #include "vk-provider/control/provider_set.hpp"
 #include "vk-provider/core/environment.hpp"
 #include "vk-provider/core/offer_book.hpp"
@@ -42,6 +43,7 @@ struct PodDeps {
   kube::Client* client = nullptr;
   kube::EventRecorder* events = nullptr;
   ProviderSet* providers = nullptr;
+  provider::HandlerRunner* handlers = nullptr;
   core::OfferBook* offers = nullptr;
   model::Ownership ownership;
   std::vector<model::NodeProfile> nodes;
@@ -69,6 +71,8 @@ class PodController {
 
   /// Wakes pods whose time has come; runs until it is cancelled.
   async::Loop run();
+  /// Runs the probes of their containers; until it is cancelled.
+  async::Loop run_probes() { return probes_.run(); }
 
   /// A listing of one provider, complete or not, that began at `began`.
   void on_listing(const base::ProviderName& provider, const provider::OwnedList& list, base::TimePoint began);
@@ -117,6 +121,12 @@ class PodController {
   void step(const base::PodUid& uid, const core::Event& event);
   void perform(const base::PodUid& uid, PodEntry& entry, core::Action action);
   void log_move(const PodEntry& entry) const;
+
+  // Probes and hooks (pod_handlers.cpp).
+  static kube::EventTarget target_of(const model::PodKey& key);
+  ProbeDeps probe_deps();
+  async::Loop run_hook(base::PodUid uid, core::action::RunHook hook);
+
   void finish_recovery();
 
   // The purchase and the rest of provider calls (pod_purchase.cpp).
@@ -152,6 +162,7 @@ class PodController {
   std::unique_ptr<async::Waiter> waker_;
   std::unordered_set<base::PodUid> unpriced_;  // to be chosen for again, once the first prices are known
   PodMetrics metrics_;
+  ProbeController probes_;
   std::map<std::string, std::unique_ptr<NodeSink>> sinks_;
 
   std::deque<std::pair<base::PodUid, core::Event>> events_;

@@ -222,6 +222,13 @@ async::Loop PodController::call_provider(Job job) {
     if (done) co_return answered(core::event::ContainerStarted{container});
     answered(core::event::ContainerStartFailed{container, std::move(done.error())});
   }
+  if (const auto* stop = std::get_if<a::StopContainer>(&job.action)) {
+    const std::string container = stop->container;
+    auto done = co_await provider->control_container(stop->ref, container, provider::ContainerAction::kStop,
+                                                     stop->grace, deadline);
+    if (done) co_return answered(core::event::ContainerStopAccepted{container});
+    answered(core::event::ContainerStopFailed{container, std::move(done.error())});
+  }
 }
 
 }  // namespace spillway::control

@@ -16,6 +16,9 @@
 
 namespace spillway::core {
 
+enum class Hook : std::uint8_t { kPostStart, kPreStop };
+enum class ProbeKind : std::uint8_t { kStartup, kReadiness, kLiveness };
+
 namespace event {
 
 /// The live object, new or changed.
@@ -82,6 +85,29 @@ struct ContainerStartFailed {
   std::string container;
   base::Error error;
 };
+struct ContainerStopAccepted {
+  std::string container;
+};
+struct ContainerStopFailed {
+  std::string container;
+  base::Error error;
+};
+/// A lifecycle hook has ended. `run` is the container's count of restarts when it was begun: what concerns an earlier
+/// run means nothing.
+struct HookEnded {
+  std::string container;
+  std::int32_t run = 0;
+  Hook hook{};
+  std::optional<base::Error> error{};
+};
+/// A probe of a container changed its mind.
+struct ProbeChanged {
+  std::string container;
+  std::int32_t run = 0;
+  ProbeKind probe{};
+  bool passes = false;
+  std::string message{};  // why it fails, for people
+};
 /// A status PATCH was acknowledged: the object now says so.
 struct StatusWritten {
   std::string resource_version;
@@ -104,8 +130,9 @@ using Event =
     std::variant<event::PodSeen, event::PodGone, event::Joined, event::Refused, event::Held, event::Chosen,
                  event::IntentWritten, event::IntentFailed, event::Created, event::CreateFailed, event::InstanceSeen,
                  event::InstanceMissing, event::InstanceGone, event::TerminateAccepted, event::TerminateFailed,
-                 event::ContainerStarted, event::ContainerStartFailed, event::StatusWritten, event::EntryClosed,
-                 event::PodDeleteFailed, event::PodDeleteAccepted, event::Tick>;
+                 event::ContainerStarted, event::ContainerStartFailed, event::ContainerStopAccepted,
+                 event::ContainerStopFailed, event::HookEnded, event::ProbeChanged, event::StatusWritten,
+                 event::EntryClosed, event::PodDeleteFailed, event::PodDeleteAccepted, event::Tick>;
 
 namespace action {
 
@@ -133,9 +160,24 @@ struct Terminate {
 struct Confirm {
   model::InstanceRef ref;
 };
+/// Start what was only made, or what has ended: ContainerStarted or ContainerStartFailed.
 struct StartContainer {
   model::InstanceRef ref;
   std::string container;
+};
+/// Stop one container: ContainerStopAccepted or ContainerStopFailed. That it ended, the provider's claims say.
+struct StopContainer {
+  model::InstanceRef ref;
+  std::string container;
+  std::chrono::seconds grace{0};
+};
+/// Run a hook of a container that runs, for at most `timeout`: HookEnded.
+struct RunHook {
+  model::InstanceRef ref;
+  std::string container;
+  std::int32_t run = 0;
+  Hook hook{};
+  base::Duration timeout{};
 };
 /// Write what has to outlive the pod: EntryClosed.
 struct CloseEntry {};
@@ -166,7 +208,7 @@ struct Forget {};
 
 using Action = std::variant<action::Choose, action::Refuse, action::WriteIntent, action::WriteStatus, action::Create,
                             action::LookUp, action::Terminate, action::Confirm, action::StartContainer,
-                            action::CloseEntry, action::DeletePod, action::Tell, action::NoteFailure, action::CoolDown,
-                            action::WakeAt, action::Forget>;
+                            action::StopContainer, action::RunHook, action::CloseEntry, action::DeletePod, action::Tell,
+                            action::NoteFailure, action::CoolDown, action::WakeAt, action::Forget>;
 
 }  // namespace spillway::core

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/core/pod_step.hpp"
 #include "vk-provider/model/pod_status.hpp"
 
@@ -23,9 +24,11 @@ using model::Waiting;
 
 /// What was written on the pod is needed once, when it is joined; from then on only whether it changed.
 void keep_fingerprint(model::ObservedPod& observed) {
-  if (!observed.status.containers.empty()) {
-    observed.status.containers_fingerprint = model::fingerprint(observed.status.containers);
-    std::exchange(observed.status.containers, {});  // to clear it would keep its memory
+  auto& status = observed.status;
+  if (!status.containers.empty() || !status.init_containers.empty()) {
+    status.containers_fingerprint = model::fingerprint(status.containers, status.init_containers);
+    std::exchange(status.containers, {});  // to clear it would keep its memory
+    std::exchange(status.init_containers, {});
   }
   if (!observed.state.record) return;
   observed.state_fingerprint = model::fingerprint(*observed.state.record);
@@ -74,7 +77,7 @@ void PodStep::on(const event::Tick&) {
   if (const auto* waiting = find<Waiting>()) return tick_waiting(*waiting);
   if (auto* creating = find<Creating>()) return tick_creating(*creating);
   if (auto* booting = find<Booting>()) return tick_booting(*booting);
-  if (is<Running>()) return start_due_containers();
+  if (is<Running>()) return follow_containers();
   if (auto* stopping = find<Stopping>()) {
     if (stopping->call_under_way) return;
     if (now_.steady < stopping->retry_at) return wake_at(stopping->retry_at);
@@ -114,16 +117,12 @@ std::chrono::seconds PodStep::grace_left() const {
   return std::chrono::ceil<std::chrono::seconds>(r_.delete_by - now_.steady);
 }
 
-const Instance* PodStep::current_instance() {
-  if (const auto* booting = find<Booting>()) return &booting->instance;
-  if (const auto* running = find<Running>()) return &running->instance;
-  return nullptr;
-}
+const Instance* PodStep::current_instance() const { return instance_of(r_); }
 
-model::ContainerRecord* PodStep::find_container(const std::string& name) {
-  const auto it =
-      std::find_if(r_.containers.begin(), r_.containers.end(), [&](const auto& c) { return c.claim.name == name; });
-  return it == r_.containers.end() ? nullptr : &*it;
+std::optional<size_t> PodStep::find_container(const std::string& name) const {
+  const auto it = std::ranges::find_if(r_.containers, [&](const auto& c) { return c.claim.name == name; });
+  if (it == r_.containers.end()) return std::nullopt;
+  return static_cast<size_t>(it - r_.containers.begin());
 }
 
 model::Outcome PodStep::observed_outcome() const {
@@ -142,6 +141,12 @@ void PodStep::fail(std::string reason, std::string message, std::string disrupti
   r_.outcome = std::move(outcome);
 }
 
+bool is_placeholder(const model::PodSpec& spec, const model::ObservedPod& observed) {
+  const bool bought = observed.state.kind == StateAnnotation::Kind::kRecord ||
+                      observed.state.kind == StateAnnotation::Kind::kUnreadable;
+  return spec.owner.kind == "DaemonSet" && spec.tolerates_everything && !bought;
+}
+
 model::PodRecord admit(model::PodSpecPtr spec, model::ObservedPod observed, base::Now now) {
   model::PodRecord record;
   record.spec = std::move(spec);
@@ -158,6 +163,7 @@ model::PodRecord admit(model::PodSpecPtr spec, model::ObservedPod observed, base
 Actions advance(model::PodRecord& record, const Event& event, base::Now now, const PodPolicy& policy) {
   PodStep step(record, now, policy);
   std::visit([&](const auto& e) { step.on(e); }, event);
+  step.after();
   if (!std::holds_alternative<Admitted>(record.stage)) keep_fingerprint(record.observed);
   return step.take();
 }

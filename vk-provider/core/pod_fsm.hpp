@@ -21,6 +21,10 @@ struct PodPolicy {
 
 using Actions = std::vector<Action>;
 
+/// True for a pod of a DaemonSet that is everywhere (it tolerates every taint). It is shown as Running and Ready, and
+/// nothing is bought: left Pending it would hold up the DaemonSet's roll-out on the whole cluster.
+bool is_placeholder(const model::PodSpec& spec, const model::ObservedPod& observed);
+
 /// A record for a pod that was just seen. Nothing is done until Joined.
 model::PodRecord admit(model::PodSpecPtr spec, model::ObservedPod observed, base::Now now);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/core/pod_fsm.hpp"
 
 namespace spillway::core {
@@ -50,6 +51,18 @@ ContainerStatusState crash_loop(const ContainerRecord& container, const model::P
                                                  delay.count(), container.claim.name, pod.name, pod.ns, pod.uid.str()));
 }
 
+/// What is said of a container that was not started yet: with init containers, all wait for the pod's initialization.
+ContainerStatusState not_started(const PodRecord& record) {
+  return waiting(init_containers(*record.spec).empty() ? "ContainerCreating" : "PodInitializing", "");
+}
+
+ContainerStatusState claimed_state(const PodRecord& record, const ContainerRecord& container) {
+  const model::InstanceContainer& claim = container.claim;
+  const bool plain = claim.reason.empty() || claim.reason == "ContainerCreating";
+  if (claim.state == ContainerState::kWaiting && plain) return not_started(record);
+  return to_status_state(claim);
+}
+
 ContainerStatusState state_of(const PodRecord& record, const ContainerRecord* container, base::Now now) {
   if (const auto* w = std::get_if<model::Waiting>(&record.stage))
     return waiting(std::string(to_string(w->why)), w->message);
@@ -57,14 +70,16 @@ ContainerStatusState state_of(const PodRecord& record, const ContainerRecord* co
       stopping != nullptr && stopping->why == model::StopReason::kImagePull) {
     return waiting("ErrImagePull", stopping->message);
   }
-  if (container == nullptr) return waiting("ContainerCreating", "");
+  if (container == nullptr) return not_started(record);
   if (record.outcome) {
-    if (record.ran) return lost_container(*container, now);
-    return waiting(record.outcome->reason.empty() ? "ContainerCreating" : record.outcome->reason,
-                   record.outcome->message);
+    const bool never_started = !is_initialized(record) && !ever_ran(*container);
+    if (record.ran && !never_started) return lost_container(*container, now);
+    if (record.ran || record.outcome->reason.empty()) return not_started(record);
+    return waiting(record.outcome->reason, record.outcome->message);
   }
-  if (container->restart_at || container->restart_under_way) return crash_loop(*container, record.key());
-  return to_status_state(container->claim);
+  const bool again = container->start_under_way && container->claim.state == ContainerState::kExited;
+  if (container->restart_at || again) return crash_loop(*container, record.key());
+  return claimed_state(record, *container);
 }
 
 std::string with_scheme(const PodRecord& record, const std::string& id) {
@@ -72,29 +87,54 @@ std::string with_scheme(const PodRecord& record, const std::string& id) {
   return record.placement->provider.str() + "://" + id;
 }
 
-std::vector<ContainerStatus> container_statuses(const PodRecord& record, base::Now now) {
-  std::vector<ContainerStatus> statuses;
-  statuses.reserve(record.spec->containers.size());
-  for (const model::ContainerSpec& spec : record.spec->containers) {
-    const auto it = std::find_if(record.containers.begin(), record.containers.end(),
-                                 [&](const ContainerRecord& c) { return c.claim.name == spec.name; });
-    const ContainerRecord* container = it == record.containers.end() ? nullptr : &*it;
-    ContainerStatus& status = statuses.emplace_back();
-    status.name = spec.name;
-    status.image = spec.image;
-    status.state = state_of(record, container, now);
-    status.ready = status.state.kind == ContainerStatusState::Kind::kRunning;
-    status.started = status.ready;
-    if (container == nullptr) continue;
-    status.restart_count = container->restarts;
-    if (container->last_state) status.last_state = *container->last_state;
-    status.last_state.container_id = with_scheme(record, status.last_state.container_id);
-    status.state.container_id = with_scheme(record, status.state.container_id);
-    status.image_id = container->claim.image_id;
-    status.container_id = with_scheme(record, container->claim.container_id);
+/// Of the container with this index: init containers first, then the main ones.
+ContainerStatus container_status(const PodRecord& record, size_t index, base::Now now) {
+  const model::ContainerSpec& spec = spec_of(*record.spec, index);
+  const ContainerRecord* container = index < record.containers.size() ? &record.containers[index] : nullptr;
+  ContainerStatus status;
+  status.name = spec.name;
+  status.image = spec.image;
+  status.state = state_of(record, container, now);
+  if (container == nullptr) return status;
+  const bool runs = status.state.kind == ContainerStatusState::Kind::kRunning;
+  status.started = runs && is_started(spec, *container);
+  status.ready = runs && is_ready(spec, *container);
+  if (role_of(*record.spec, index) == model::ContainerRole::kInit) {
+    status.ready = status.state.kind == ContainerStatusState::Kind::kTerminated && status.state.exit_code == 0;
   }
-  std::sort(statuses.begin(), statuses.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return statuses;
+  status.restart_count = container->restarts;
+  if (container->last_state) status.last_state = *container->last_state;
+  status.last_state.container_id = with_scheme(record, status.last_state.container_id);
+  status.state.container_id = with_scheme(record, status.state.container_id);
+  status.image_id = container->claim.image_id;
+  status.container_id = with_scheme(record, container->claim.container_id);
+  return status;
+}
+
+/// The messages of all containers together have a bound, too.
+void bound_messages(PodStatus& status) {
+  const size_t count = status.containers.size() + status.init_containers.size();
+  if (count <= kTerminationMessages / kTerminationMessage) return;
+  for (auto* list : {&status.containers, &status.init_containers}) {
+    for (ContainerStatus& c : *list) {
+      for (ContainerStatusState* state : {&c.state, &c.last_state}) {
+        if (state->kind != ContainerStatusState::Kind::kTerminated) continue;
+        state->message = bounded_text(state->message, kTerminationMessages / count);
+      }
+    }
+  }
+}
+
+void set_container_statuses(PodStatus& status, const PodRecord& record, base::Now now) {
+  const size_t inits = init_containers(*record.spec).size();
+  status.init_containers.reserve(inits);
+  for (size_t i = 0; i < inits; ++i) status.init_containers.push_back(container_status(record, i, now));
+  status.containers.reserve(record.spec->containers.size());
+  for (size_t i = 0; i < record.spec->containers.size(); ++i) {
+    status.containers.push_back(container_status(record, inits + i, now));
+  }
+  std::ranges::sort(status.containers, {}, &ContainerStatus::name);
+  bound_messages(status);
 }
 
 void set(PodStatus& status, const PodStatus& observed, ConditionType type, bool value, base::Now now,
@@ -109,23 +149,46 @@ void set(PodStatus& status, const PodStatus& observed, ConditionType type, bool 
                                   : std::chrono::floor<std::chrono::seconds>(now.wall);
 }
 
-std::string unready_message(const std::vector<ContainerStatus>& containers) {
-  std::string names;
-  for (const ContainerStatus& c : containers) {
-    if (!c.ready) names += (names.empty() ? "" : " ") + c.name;
+std::string list_of(std::string_view what, const std::vector<std::string>& names) {
+  return fmt::format("containers with {} status: [{}]", what, fmt::join(names, " "));
+}
+
+/// Those that keep the pod from being ready: sidecars and main containers.
+std::vector<std::string> unready_containers(const PodStatus& status, const PodRecord& record) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < status.init_containers.size(); ++i) {
+    const ContainerStatus& c = status.init_containers[i];
+    if (role_of(*record.spec, i) == model::ContainerRole::kSidecar && !c.ready) names.push_back(c.name);
   }
-  return "containers with unready status: [" + names + "]";
+  for (const ContainerStatus& c : status.containers) {
+    if (!c.ready) names.push_back(c.name);
+  }
+  return names;
+}
+
+void set_initialized(PodStatus& status, const PodRecord& record, base::Now now) {
+  const PodStatus& observed = record.observed.status;
+  // What was said once stays: what a new daemon does not know yet is no news.
+  const bool was_running = observed.phase == PodPhase::kRunning;
+  if (status.phase == PodPhase::kSucceeded)
+    return set(status, observed, ConditionType::kInitialized, true, now, "PodCompleted");
+  if (is_initialized(record) || was_running) return set(status, observed, ConditionType::kInitialized, true, now);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < status.init_containers.size(); ++i) {
+    const bool passed = i < record.containers.size() && lets_pass(record, i);
+    if (!passed) names.push_back(status.init_containers[i].name);
+  }
+  set(status, observed, ConditionType::kInitialized, false, now, "ContainersNotInitialized",
+      list_of("incomplete", names));
 }
 
 void set_conditions(PodStatus& status, const PodRecord& record, base::Now now) {
   const PodStatus& observed = record.observed.status;
   const bool has_instance = std::holds_alternative<model::Running>(record.stage);
-  const bool all_ready =
-      std::all_of(status.containers.begin(), status.containers.end(), [](const auto& c) { return c.ready; });
+  const std::vector<std::string> unready = unready_containers(status, record);
 
   set(status, observed, ConditionType::kPodScheduled, true, now);
-  set(status, observed, ConditionType::kInitialized, true, now,
-      status.phase == PodPhase::kSucceeded ? "PodCompleted" : "");
+  set_initialized(status, record, now);
   set(status, observed, ConditionType::kPodReadyToStartContainers, has_instance, now);
   std::string reason;
   std::string message;
@@ -133,11 +196,11 @@ void set_conditions(PodStatus& status, const PodRecord& record, base::Now now) {
     reason = "PodCompleted";
   } else if (status.phase == PodPhase::kFailed) {
     reason = "PodFailed";
-  } else if (!all_ready) {
+  } else if (!unready.empty()) {
     reason = "ContainersNotReady";
-    message = unready_message(status.containers);
+    message = list_of("unready", unready);
   }
-  const bool containers_ready = all_ready && reason.empty();
+  const bool containers_ready = reason.empty();
   set(status, observed, ConditionType::kContainersReady, containers_ready, now, reason, message);
   if (containers_ready && !record.observed.readiness_gates_true) {
     set(status, observed, ConditionType::kReady, false, now, "ReadinessGatesNotReady",
@@ -164,12 +227,15 @@ PodStatus make_status(const PodRecord& record, const base::SharedText& host_ip, 
     status.reason = record.outcome->reason;
     status.message = record.outcome->message;
   } else if (const auto* running = std::get_if<model::Running>(&record.stage)) {
-    status.phase = PodPhase::kRunning;
+    const bool pending = !is_initialized(record) || awaits_first_start(record);
+    // A phase does not go back: what a new daemon does not know yet is no news.
+    const bool was_running = record.observed.status.phase == PodPhase::kRunning;
+    status.phase = pending && !was_running ? PodPhase::kPending : PodPhase::kRunning;
     if (record.provider.address_routable) status.pod_ip = running->instance.address;
   } else {
     status.phase = PodPhase::kPending;
   }
-  status.containers = container_statuses(record, now);
+  set_container_statuses(status, record, now);
   set_conditions(status, record, now);
   return status;
 }

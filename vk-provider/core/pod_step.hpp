@@ -1,8 +1,8 @@
 // One step of pod_fsm: the record, the time, and the actions that come of it.
 //
 // Internal to core/; made by advance() for one event and thrown away. Its definitions stand in pod_step_launch.cpp (up
-// to the purchase), pod_step_instance.cpp (while there is an instance) and pod_step_end.cpp (the way out); what
-// concerns all stages is in pod_fsm.cpp.
+// to the purchase), pod_step_instance.cpp (while there is an instance), pod_step_containers.cpp (what it does to single
+// containers) and pod_step_end.cpp (the way out); what concerns all stages is in pod_fsm.cpp.
 #pragma once
 
 #include <optional>
@@ -41,11 +41,17 @@ class PodStep {
   void on(const event::TerminateFailed& e);
   void on(const event::ContainerStarted& e);
   void on(const event::ContainerStartFailed& e);
+  void on(const event::ContainerStopAccepted& e);
+  void on(const event::ContainerStopFailed& e);
+  void on(const event::HookEnded& e);
+  void on(const event::ProbeChanged& e);
   void on(const event::StatusWritten& e);
   void on(const event::EntryClosed&);
   void on(const event::PodDeleteAccepted&);
   void on(const event::PodDeleteFailed& e);
   void on(const event::Tick&);
+  /// What is looked at after every event.
+  void after();
 
  private:
   template <class T>
@@ -66,8 +72,8 @@ class PodStep {
   bool ending() const { return r_.deleting || r_.outcome.has_value(); }
 
   std::chrono::seconds grace_left() const;
-  const model::Instance* current_instance();
-  model::ContainerRecord* find_container(const std::string& name);
+  const model::Instance* current_instance() const;
+  std::optional<size_t> find_container(const std::string& name) const;
   model::Outcome observed_outcome() const;
 
   // waiting and choosing
@@ -87,13 +93,15 @@ class PodStep {
   void look_up(base::TimePoint until);
   void tick_creating(model::Creating& creating);
 
+  // nothing is bought
+  void stand_as_placeholder();
+  void end_placeholder();
+
   // an instance exists
   void adopt(const model::Instance& instance);
   void tick_booting(model::Booting& booting);
   void on_instance(const model::Instance& instance);
   std::string started_message() const;
-  void start_due_containers();
-  void completed(const model::Instance& instance);
 
   /// A listing leaves the instance out: asks for the instance itself, less often the longer the two disagree.
   void doubt_listing(const model::InstanceRef& ref);
@@ -103,8 +111,25 @@ class PodStep {
   void lost();
   void fail_as_lost();
 
+  // its containers
+  /// Does what is due for the containers of an instance; ends the pod's work once it is over.
+  void follow_containers();
+  void start_containers(const model::InstanceRef& ref);
+  void run_post_start_hooks(const model::InstanceRef& ref);
+  void kill_container(size_t index, std::chrono::seconds grace, std::string why);
+  void stop_container(const model::InstanceRef& ref, size_t index, std::chrono::seconds grace);
+  void ask_stop(const model::InstanceRef& ref, size_t index);
+  void drive_stops(const model::InstanceRef& ref);
+  void end_sidecars(const model::Instance& instance);
+  void complete(model::InstanceRef ref, bool keep);
+  void run_pre_stop_hooks(model::Stopping& stopping);
+  void await_pre_stop_hooks(model::Stopping& stopping);
+  void pre_stop_ended(size_t index, const std::optional<base::Error>& error);
+
   // stopping
   bool note_deletion();
+  /// Ends a pod whose activeDeadlineSeconds are over, or asks to be woken when they are.
+  void heed_active_deadline();
   void end_because_terminal();
   void on_delete();
   void stop(model::InstanceRef ref, model::StopReason why, std::string message = {});

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/model/pod_status.hpp"
 
 namespace spillway::core {
@@ -12,6 +13,7 @@ namespace {
 
 using base::Duration;
 using base::ErrorKind;
+using model::Admitted;
 using model::Choosing;
 using model::Creating;
 using model::Finished;
@@ -22,12 +24,14 @@ using model::Waiting;
 using model::WaitReason;
 
 constexpr Duration kTerminateAgain = std::chrono::seconds(30);
+// What a container is left after a hook that took the whole grace period; as with a kubelet.
+constexpr std::chrono::seconds kLeastGrace{2};
 
 }  // namespace
 
 void PodStep::on(const event::TerminateAccepted&) {
   auto* stopping = find<Stopping>();
-  if (stopping == nullptr) return;
+  if (stopping == nullptr || stopping->hooks_left > 0) return;
   stopping->call_under_way = false;
   stopping->failures = 0;
   const auto grace = stopping->asked_grace.value_or(std::chrono::seconds(0));
@@ -39,7 +43,7 @@ void PodStep::on(const event::TerminateAccepted&) {
 
 void PodStep::on(const event::TerminateFailed& e) {
   auto* stopping = find<Stopping>();
-  if (stopping == nullptr) return;
+  if (stopping == nullptr || stopping->hooks_left > 0) return;
   stopping->call_under_way = false;
   if (e.error.kind == ErrorKind::kNotFound) {
     stopping->retry_at = now_.steady + kTerminateAgain;
@@ -73,7 +77,21 @@ void PodStep::on(const event::PodDeleteFailed& e) {
   wake_at(finished->retry_at);
 }
 
+void PodStep::heed_active_deadline() {
+  if (!r_.spec->extras || !r_.spec->extras->active_deadline || ending() || r_.placeholder) return;
+  const auto& started = r_.observed.status.start_time;
+  if (!started || is<Admitted>() || (is<model::Running>() && work_is_over(r_))) return;
+  if (const auto* waiting = find<Waiting>(); waiting != nullptr && waiting->why == WaitReason::kUnreadableState) return;
+  const base::WallTime end = *started + *r_.spec->extras->active_deadline;
+  if (now_.wall < end) return wake_at(now_.steady + (end - now_.wall));
+  fail("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
+  end_because_terminal();
+}
+
+void PodStep::after() { heed_active_deadline(); }
+
 void PodStep::end_because_terminal() {
+  if (r_.placeholder && is<model::Running>()) return end_placeholder();
   if (const Instance* instance = current_instance()) return stop(instance->ref, StopReason::kTerminalPod);
   if (is<Waiting>() || is<Choosing>()) return finish({});
   if (const auto* creating = find<Creating>(); creating != nullptr && creating->step == Creating::Step::kRetry) {
@@ -82,6 +100,7 @@ void PodStep::end_because_terminal() {
 }
 
 void PodStep::on_delete() {
+  if (r_.placeholder && is<model::Running>()) return end_placeholder();
   if (const Instance* instance = current_instance()) return stop(instance->ref, StopReason::kDeleted);
   if (is<Waiting>()) {
     if (find<Waiting>()->why == WaitReason::kUnreadableState) {
@@ -97,6 +116,7 @@ void PodStep::on_delete() {
     return;
   }
   if (auto* stopping = find<Stopping>()) {
+    if (stopping->hooks_left > 0) return await_pre_stop_hooks(*stopping);
     const bool shorter = stopping->asked_grace && *stopping->asked_grace > grace_of(*stopping);
     if (shorter && !stopping->call_under_way) terminate(*stopping);
     return;
@@ -114,19 +134,29 @@ void PodStep::stop(model::InstanceRef ref, StopReason why, std::string message) 
   stopping.why = why;
   stopping.since = now_.steady;
   enter(std::move(stopping));
-  terminate(*find<Stopping>());
+  run_pre_stop_hooks(*find<Stopping>());
+  await_pre_stop_hooks(*find<Stopping>());
 }
 
 std::chrono::seconds PodStep::grace_of(const Stopping& stopping) const {
-  if (stopping.why == StopReason::kDeleted) return grace_left();
-  if (stopping.why == StopReason::kTerminalPod && !r_.deleting) return r_.spec->grace;
-  return std::chrono::seconds(0);
+  std::chrono::seconds grace{0};
+  if (r_.deleting && (stopping.why == StopReason::kDeleted || stopping.why == StopReason::kTerminalPod)) {
+    grace = grace_left();
+  } else if (stopping.why == StopReason::kTerminalPod) {
+    grace = r_.spec->grace;
+  }
+  return stopping.hooks_ran && !r_.api_gone ? std::max(grace, kLeastGrace) : grace;
 }
 
 void PodStep::terminate(Stopping& stopping) {
-  const std::chrono::seconds grace = grace_of(stopping);
+  std::chrono::seconds grace = grace_of(stopping);
+  if (stopping.hooks_ran && !r_.deleting) {
+    const auto used = std::chrono::floor<std::chrono::seconds>(now_.steady - stopping.since);
+    grace = std::max(grace - used, kLeastGrace);
+  }
   stopping.asked_grace = grace;
   stopping.call_under_way = true;
+  stopping.hooks_left = 0;
   act(action::Terminate{stopping.ref, grace});
 }
 

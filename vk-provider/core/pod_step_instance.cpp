@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/model/pod_status.hpp"
 
 namespace spillway::core {
@@ -34,6 +35,15 @@ Instance without_containers(Instance instance) {
   std::exchange(instance.containers, {});  // to clear it would keep its memory
   instance.tag = {};
   return instance;
+}
+
+/// True if nothing may run before we start it: all that comes first has a postStart hook.
+bool waits_for_us(const model::PodSpec& spec) {
+  const size_t count = init_containers(spec).empty() ? spec.containers.size() : 1;
+  for (size_t i = 0; i < count; ++i) {
+    if (starts_itself(spec, i)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -94,29 +104,6 @@ void PodStep::on(const event::InstanceGone&) {
   if (r_.missing >= kMissingListings && current_instance() != nullptr) lost();
 }
 
-void PodStep::on(const event::ContainerStarted& e) {
-  model::ContainerRecord* container = find_container(e.container);
-  if (container == nullptr || !container->restart_under_way) return;
-  container->restart_under_way = false;
-  container->restart_at.reset();
-  ++container->restarts;
-  container->claim.state = model::ContainerState::kRunning;
-  container->claim.started_at = now_.wall;
-  container->claim.exit_code.reset();
-  container->claim.reason.clear();
-  container->claim.message.clear();
-}
-
-void PodStep::on(const event::ContainerStartFailed& e) {
-  model::ContainerRecord* container = find_container(e.container);
-  if (container == nullptr || !container->restart_under_way) return;
-  container->restart_under_way = false;
-  ++container->crashes_in_a_row;
-  container->restart_at = now_.steady + base::backoff_delay(kRestartBackoff, container->crashes_in_a_row);
-  tell(true, "Failed", "Error: cannot start container " + e.container + ": " + e.error.message);
-  wake_at(*container->restart_at);
-}
-
 void PodStep::adopt(const Instance& instance) {
   if (!r_.placement) {
     // The annotation was lost, but the tag says whose it is.
@@ -130,6 +117,7 @@ void PodStep::adopt(const Instance& instance) {
   if (r_.outcome && !r_.deleting && instance.state == InstanceState::kExited && r_.provider.keeps_stopped) {
     return finish(instance.ref);
   }
+  if (ending() && instance.state == InstanceState::kRunning) apply_claims(r_, instance, now_);
   if (ending()) return stop(instance.ref, r_.deleting ? StopReason::kDeleted : StopReason::kTerminalPod);
   // What runs is not ended for its price: its work would be lost.
   if (!r_.ran && r_.price_cap && instance.price_per_hour && *instance.price_per_hour > *r_.price_cap) {
@@ -178,6 +166,11 @@ void PodStep::on_instance(const Instance& instance) {
   if (auto* running = find<Running>()) running->instance = without_containers(instance);
   switch (instance.state) {
     case InstanceState::kPending:
+      if (is<Booting>() && waits_for_us(*r_.spec)) {
+        apply_claims(r_, instance, now_);
+        follow_containers();
+      }
+      return;
     case InstanceState::kUnknown:
     case InstanceState::kTerminating: return;
     case InstanceState::kFailed:
@@ -192,38 +185,12 @@ void PodStep::on_instance(const Instance& instance) {
     enter(Running{without_containers(instance)});
   }
   apply_claims(r_, instance, now_);
-  if (all_ended(r_)) return completed(instance);
-  start_due_containers();
+  follow_containers();
 }
 
 std::string PodStep::started_message() const {
   return "Started at provider " + r_.placement->provider.str() + ", offer " + r_.placement->offer.str() + ", $" +
          r_.placement->price_per_hour.to_dollars() + " per hour";
-}
-
-void PodStep::start_due_containers() {
-  const auto* running = find<Running>();
-  if (running == nullptr || ending()) return;
-  for (model::ContainerRecord& container : r_.containers) {
-    if (!container.restart_at || container.restart_under_way || *container.restart_at > now_.steady) continue;
-    container.restart_under_way = true;
-    act(action::StartContainer{running->instance.ref, container.claim.name});
-  }
-  const auto next = next_restart(r_);
-  if (!next) return;
-  for (const model::ContainerRecord& container : r_.containers) {
-    if (container.restart_at == next) {
-      tell(true, "BackOff", "Back-off restarting failed container " + container.claim.name);
-    }
-  }
-  wake_at(*next);
-}
-
-void PodStep::completed(const Instance& instance) {
-  r_.outcome = outcome_of_exits(r_);
-  if (r_.outcome->phase == model::PodPhase::kFailed) act(action::NoteFailure{});
-  if (r_.provider.keeps_stopped) return finish(instance.ref);
-  stop(instance.ref, StopReason::kCompleted);
 }
 
 void PodStep::stand_in_for_missing_instance() {
@@ -240,8 +207,14 @@ void PodStep::stand_in_for_missing_instance() {
 
 void PodStep::lost() {
   if (is<Booting>()) return start_failed("InstanceLost", "the instance vanished before it ran");
+  // Its work was done, and only sidecars were still to be stopped.
+  if (work_is_over(r_)) {
+    r_.outcome = outcome_of_exits(r_);
+    return finish({});
+  }
+  const bool initialized = is_initialized(r_);
   for (model::ContainerRecord& c : r_.containers) {
-    if (c.claim.state == model::ContainerState::kExited) continue;
+    if (c.claim.state == model::ContainerState::kExited || (!initialized && !ever_ran(c))) continue;
     c.claim.state = model::ContainerState::kExited;
     c.claim.exit_code.reset();
     c.claim.finished_at = now_.wall;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vk-provider/core/container_fsm.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/core/refusal.hpp"
 #include "vk-provider/model/pod_status.hpp"
 
@@ -34,6 +35,7 @@ constexpr int kCreateFailures = 3;
 
 void PodStep::on(const event::Joined& e) {
   if (!is<Admitted>()) return;
+  if (is_placeholder(*r_.spec, r_.observed)) return stand_as_placeholder();
   r_.provider = e.provider;
   r_.price_cap = e.price_cap;
   const bool unreadable = r_.observed.state.kind == StateAnnotation::Kind::kUnreadable;
@@ -54,6 +56,29 @@ void PodStep::on(const event::Joined& e) {
   if (r_.ran) return stand_in_for_missing_instance();
   if (!r_.placement) return choose();
   look_up(std::max(e.intent_may_land_until, now_.steady + r_.provider.settle_time));
+}
+
+void PodStep::stand_as_placeholder() {
+  r_.placeholder = true;
+  r_.ran = true;
+  r_.containers = make_container_records(*r_.spec, r_.observed.status);
+  claim_all_well(r_, now_);
+  if (model::is_terminal(r_.observed.status.phase)) r_.outcome = observed_outcome();
+  model::Instance instance;
+  instance.state = model::InstanceState::kRunning;
+  enter(model::Running{instance});
+  if (ending()) end_placeholder();
+}
+
+void PodStep::end_placeholder() {
+  for (model::ContainerRecord& c : r_.containers) {
+    if (!runs(c)) continue;
+    c.claim.state = model::ContainerState::kExited;
+    c.claim.exit_code = 0;
+    c.claim.finished_at = now_.wall;
+  }
+  if (!r_.outcome) r_.outcome = outcome_of_exits(r_);
+  finish({});
 }
 
 void PodStep::on(const event::Refused& e) {

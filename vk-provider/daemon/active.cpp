@@ -15,6 +15,16 @@ constexpr base::Duration kWaitForProviders = std::chrono::seconds(30);
 constexpr base::Duration kShowEvery = std::chrono::seconds(1);
 // A pod that is bound behind a dead connection is seen after this time (docs/adr/0005).
 constexpr base::Duration kPodsWatchTime = std::chrono::seconds(10);
+async::Task<async::ByteStreamPtr> cannot_connect(std::string host, int port) {
+  co_return base::fail(base::ErrorKind::kUnsupported,
+                       "nothing can be reached from here, so neither can " + host + ":" + std::to_string(port));
+}
+
+provider::ConnectTcp way_out(const DaemonDeps& deps) {
+  if (deps.connect_tcp) return deps.connect_tcp;
+  return [](const std::string& host, int port, base::Deadline) { return cannot_connect(host, port); };
+}
+
 }  // namespace
 
 Active::Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease,
@@ -25,6 +35,7 @@ Active::Active(const Config& config, const DaemonDeps& deps, control::Installati
       cluster_id_(cluster_id),
       client_(*deps.api),
       events_(client_, *deps.timers, *deps.metrics, "spillway"),
+      handlers_(*deps.timers, way_out(deps)),
       group_(deps.executor) {}
 
 base::Result<void> Active::start() {
@@ -35,6 +46,7 @@ base::Result<void> Active::start() {
   // 3. Listings of providers and pods run from now on; no create before both are known.
   group_.spawn(events_.run());
   group_.spawn(pods_->run());
+  group_.spawn(pods_->run_probes());
   group_.spawn(sweep_->run());
   for (auto& provider : provider_controllers_) {
     group_.spawn(provider->run_listings());
@@ -75,6 +87,7 @@ void Active::make_controllers(const std::string& cluster_id) {
   deps.client = &client_;
   deps.events = &events_;
   deps.providers = &providers_;
+  deps.handlers = &handlers_;
   deps.offers = &offers_;
   deps.ownership = ownership;
   deps.nodes = config_.nodes;

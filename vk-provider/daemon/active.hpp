@@ -50,6 +50,7 @@ class Active {
   kube::EventRecorder events_;
   control::ProviderSet providers_;
   core::OfferBook offers_;
+  provider::HandlerRunner handlers_;
   std::unique_ptr<control::PodController> pods_;
   std::unique_ptr<control::SweepController> sweep_;
   std::vector<std::unique_ptr<control::ProviderController>> provider_controllers_;

@@ -17,6 +17,7 @@
 #include "vk-provider/daemon/config.hpp"
 #include "vk-provider/kube/kube_api.hpp"
 #include "vk-provider/net/http.hpp"
+#include "vk-provider/provider/handler_runner.hpp"
 #include "vk-provider/provider/registry.hpp"
 
 namespace spillway::daemon {
@@ -30,7 +31,8 @@ struct DaemonDeps {
   kube::KubeApi* lease_api = nullptr;  // for Leases alone: a busy pool must not delay them
   const provider::Registry* registry = nullptr;
   net::HttpClientFactory* http = nullptr;
-  std::string holder;  // who we are in the installation's Lease: base::this_process
+  provider::ConnectTcp connect_tcp;  // for probes and hooks; empty: nothing can be reached from here
+  std::string holder;                // who we are in the installation's Lease: base::this_process
   std::function<bool(const std::string& holder)> is_proven_dead;  // base::is_proven_dead, or empty
 };
 

@@ -15,6 +15,7 @@
 #include "vk-provider/daemon/version.hpp"
 #include "vk-provider/kube/http_kube_api.hpp"
 #include "vk-provider/net/http_client.hpp"
+#include "vk-provider/net/tcp_stream.hpp"
 
 namespace spillway::daemon {
 namespace log = base::log;
@@ -89,6 +90,10 @@ int run_daemon(const Config& config, const RunOptions& options) {
   deps.lease_api = (*lease)->api.get();
   deps.registry = options.registry;
   deps.http = &http;
+  deps.connect_tcp = [&reactor](std::string host, int port, base::Deadline deadline) {
+    return net::connect_tcp(reactor.executor(), reactor.timers(), std::move(host), static_cast<std::uint16_t>(port),
+                            deadline);
+  };
   deps.holder = base::this_process(host_name());
   deps.is_proven_dead = [](const std::string& holder) { return base::is_proven_dead(holder); };
   Daemon daemon(config, std::move(deps));

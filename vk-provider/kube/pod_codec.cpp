@@ -78,6 +78,16 @@ void decode_user_annotations(std::string_view annotations, model::PodSpec& out) 
   }
 }
 
+/// A static pod, or the object that mirrors one.
+bool is_static_pod(std::string_view annotations) {
+  JsonObject members(annotations);
+  while (members.next()) {
+    if (members.key() == "kubernetes.io/config.mirror") return true;
+    if (members.key() == "kubernetes.io/config.source") return json_string_or_empty(members.value()) != "api";
+  }
+  return false;
+}
+
 void decode_owner(std::string_view owners, model::OwnerRef& out) {
   JsonArray list(owners);
   while (list.next()) {
@@ -160,6 +170,7 @@ base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<b
   out.observed.readiness_gates_true = readiness_gates_true(spec, status);
   out.key = metadata.key;
   if (known && known(out.key.uid)) return out;
+  out.is_static = is_static_pod(metadata.annotations);
 
   const auto decoded = std::make_shared<model::PodSpec>();
   decoded->key = std::move(metadata.key);

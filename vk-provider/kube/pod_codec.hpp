@@ -18,6 +18,7 @@ namespace spillway::kube {
 struct DecodedPod {
   DecodedPod() = default;
   model::PodKey key;
+  bool is_static = false;  // of a node's own files (or the mirror of one): nobody may act on it
   model::PodSpecPtr spec;  // null if `known` said that the UID's spec is known already
   model::ObservedPod observed;
 };

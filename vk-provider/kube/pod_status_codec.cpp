@@ -140,7 +140,6 @@ bool decode_containers(std::string_view json, std::vector<ContainerStatus>& out)
     if (!json_is_object(list.value())) continue;
     if (!decode_container(list.value(), out.emplace_back())) return false;
   }
-  std::ranges::sort(out, {}, &ContainerStatus::name);
   return !list.failed();
 }
 
@@ -223,12 +222,13 @@ void write_state(JsonWriter& out, std::string_view key, const ContainerStatusSta
   out.close_object();
 }
 
-/// containerStatuses has no merge key: the server takes the list as a whole, so nothing of an old state has to be
-/// removed by hand.
-void write_containers(JsonWriter& out, const PodStatus& wanted, const PodStatus& previous) {
-  if (wanted.containers == previous.containers) return;
-  out.key("containerStatuses").open_array();
-  for (const ContainerStatus& container : wanted.containers) {
+/// containerStatuses and initContainerStatuses have no merge key: the server takes the list as a whole, so nothing of
+/// an old state has to be removed by hand.
+void write_containers(JsonWriter& out, std::string_view key, const std::vector<ContainerStatus>& wanted,
+                      const std::vector<ContainerStatus>& previous) {
+  if (wanted == previous) return;
+  out.key(key).open_array();
+  for (const ContainerStatus& container : wanted) {
     out.open_object();
     out.field("name", container.name);
     out.field("image", container.image);
@@ -279,6 +279,9 @@ bool decode_pod_status(std::string_view status_json, PodStatus& out) {
       ok = decode_conditions(value, out) && ok;
     } else if (key == "containerStatuses") {
       ok = decode_containers(value, out.containers) && ok;
+      std::ranges::sort(out.containers, {}, &ContainerStatus::name);
+    } else if (key == "initContainerStatuses") {
+      ok = decode_containers(value, out.init_containers) && ok;
     }
   }
   return ok && !members.failed();
@@ -303,7 +306,8 @@ void write_status_patch(JsonWriter& out, const PodStatus& wanted, const PodStatu
   write_address(out, "podIP", "podIPs", wanted.pod_ip, previous.pod_ip);
   if (wanted.start_time != previous.start_time) write_time(out, "startTime", wanted.start_time);
   write_conditions(out, wanted, previous);
-  write_containers(out, wanted, previous);
+  write_containers(out, "initContainerStatuses", wanted.init_containers, previous.init_containers);
+  write_containers(out, "containerStatuses", wanted.containers, previous.containers);
   out.close_object();
 }
 

@@ -1,7 +1,7 @@
 // status of a Pod <-> model::PodStatus; the part of kube/pod_codec that is about status.
 //
 // Pure functions. Decoding brings the status into the form in which core computes it: only our conditions, containers
-// sorted by name, times in whole seconds.
+// sorted by name (init containers in their order), times in whole seconds.
 #pragma once
 
 #include <string_view>

@@ -41,7 +41,7 @@ enum class StopReason : std::uint8_t {
   kStartTimeout,  // it did not run within the start deadline
   kTooDear,       // it costs more than was offered and allowed
   kLost,          // it ran and broke; what is left of it is ended before the pod is Failed
-  kTerminalPod,   // somebody else set the pod's phase to a terminal one
+  kTerminalPod,   // its phase is decided: its deadline has passed, or somebody else set a terminal one
 };
 std::string_view to_string(StopReason why);
 
@@ -88,8 +88,10 @@ struct Stopping {
   InstanceRef ref;
   StopReason why{};
   base::TimePoint since;
-  base::TimePoint retry_at;  // when terminate is asked for again
+  base::TimePoint retry_at;  // when terminate is asked for again, or for the first time although hooks have not ended
   bool call_under_way = false;
+  bool hooks_ran = false;
+  int hooks_left = 0;  // preStop hooks that are waited for before terminate
   int failures = 0;
   std::optional<std::chrono::seconds> asked_grace;  // of the last terminate
   std::string message;                              // the provider's words for a failure
@@ -124,13 +126,33 @@ struct Outcome {
   std::string disruption;  // reason of DisruptionTarget; empty: none
 };
 
+/// How far one container is stopped while its pod goes on: for a probe or a hook that failed, or as a sidecar whose pod
+/// is done.
+struct ContainerStop {
+  enum class Step : std::uint8_t {
+    kHook,    // its preStop hook runs, until `until` at the latest
+    kAsking,  // the stop call is under way
+    kAsked,   // waited for; asked again at `until`
+  };
+  Step step = Step::kHook;
+  base::TimePoint by;     // end of its grace period
+  base::TimePoint until;  // see Step
+};
+
 /// One container as its provider last claimed it, and what we decided about it.
 struct ContainerRecord {
+  enum class PostStart : std::uint8_t { kNone, kUnderWay, kDone };
+
   InstanceContainer claim;
   std::int32_t restarts = 0;
   int crashes_in_a_row = 0;                   // exponent of the back-off; 0 after ten quiet minutes
   std::optional<base::TimePoint> restart_at;  // in CrashLoopBackOff until then
-  bool restart_under_way = false;
+  bool start_under_way = false;               // for the first time, or again
+  // While it runs:
+  bool ready = false;    // what its readiness probe says; true without one
+  bool started = false;  // its startup probe has passed; true without one
+  PostStart post_start = PostStart::kNone;
+  base::Boxed<ContainerStop> stop;
   std::optional<base::WallTime> handled_exit;    // finished_at of the exit that was already answered
   base::Boxed<ContainerStatusState> last_state;  // status.containerStatuses[].lastState
 };
@@ -154,10 +176,11 @@ struct PodRecord {
   int attempt = 0;
   bool ran = false;            // was Running once: never bought again
   bool preempted = false;      // the provider took the instance back
+  bool placeholder = false;    // of a DaemonSet that is everywhere: shown as Running, and nothing is bought
   int missing = 0;             // complete listings in a row without its instance
   int confirms = 0;            // how often a listing's word was doubted in this stage
   base::TimePoint confirm_at;  // not doubted again before
-  std::vector<ContainerRecord> containers;
+  std::vector<ContainerRecord> containers;  // init containers in the order of the spec, then the main ones
   base::Boxed<Outcome> outcome;
 
   bool deleting = false;      // metadata.deletionTimestamp is set, or the object is gone

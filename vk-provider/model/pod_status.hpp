@@ -83,8 +83,9 @@ struct PodStatus {
   base::SharedText pod_ip;
   std::optional<base::WallTime> start_time;
   std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
-  std::vector<ContainerStatus> containers;  // sorted by name
-  /// Of what stands on the pod, once `containers` was dropped from the record; 0 before.
+  std::vector<ContainerStatus> containers;       // sorted by name
+  std::vector<ContainerStatus> init_containers;  // in the order of the spec
+  /// Of what stands on the pod, once both lists were dropped from the record; 0 before.
   std::uint64_t containers_fingerprint = 0;
 
   PodCondition& condition(ConditionType t) { return conditions.at(static_cast<size_t>(t)); }
@@ -93,7 +94,8 @@ struct PodStatus {
 };
 
 /// Equal lists have equal fingerprints; never 0.
-std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers);
+std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers,
+                          const std::vector<ContainerStatus>& init_containers = {});
 
 /// True if the pod shows `wanted` already. `shown` may have its containers as a fingerprint only.
 bool shows(const PodStatus& shown, const PodStatus& wanted);

@@ -79,20 +79,26 @@ void mix_state(Fingerprint& print, const ContainerStatusState& state) {
   print.mix(state.container_id.str());
 }
 
+void mix_container(Fingerprint& print, const ContainerStatus& c) {
+  print.mix(c.name);
+  print.mix(c.image);
+  print.mix(c.image_id);
+  print.mix(c.container_id);
+  print.mix(std::int64_t{c.ready});
+  print.mix(std::int64_t{c.started});
+  print.mix(std::int64_t{c.restart_count});
+  mix_state(print, c.state);
+  mix_state(print, c.last_state);
+}
+
 }  // namespace
 
-std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers) {
+std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers,
+                          const std::vector<ContainerStatus>& init_containers) {
   Fingerprint print;
-  for (const ContainerStatus& c : containers) {
-    print.mix(c.name);
-    print.mix(c.image);
-    print.mix(c.image_id);
-    print.mix(c.container_id);
-    print.mix(std::int64_t{c.ready});
-    print.mix(std::int64_t{c.started});
-    print.mix(std::int64_t{c.restart_count});
-    mix_state(print, c.state);
-    mix_state(print, c.last_state);
+  for (const auto* list : {&containers, &init_containers}) {
+    for (const ContainerStatus& c : *list) mix_container(print, c);
+    print.mix(static_cast<std::int64_t>(list->size()));
   }
   return print.value();
 }
@@ -102,8 +108,10 @@ bool shows(const PodStatus& shown, const PodStatus& wanted) {
                     shown.host_ip == wanted.host_ip && shown.pod_ip == wanted.pod_ip &&
                     shown.start_time == wanted.start_time && shown.conditions == wanted.conditions;
   if (!same) return false;
-  if (shown.containers_fingerprint == 0) return shown.containers == wanted.containers;
-  return shown.containers_fingerprint == fingerprint(wanted.containers);
+  if (shown.containers_fingerprint == 0) {
+    return shown.containers == wanted.containers && shown.init_containers == wanted.init_containers;
+  }
+  return shown.containers_fingerprint == fingerprint(wanted.containers, wanted.init_containers);
 }
 
 std::uint64_t fingerprint(const StateRecord& record) {

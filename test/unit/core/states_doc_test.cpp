@@ -33,6 +33,18 @@ std::string step_word(model::Finished::Step step) {
   return std::string(kWords.at(static_cast<size_t>(step)));
 }
 
+std::string words_of(const model::ContainerRecord& c) {
+  if (c.stop) {
+    constexpr std::array<std::string_view, 3> kWords{", preStop hook under way", "", ", asked"};
+    return ", container being stopped" + std::string(kWords.at(static_cast<size_t>(c.stop->step)));
+  }
+  if (c.start_under_way) return ", container being started";
+  if (c.restart_at) return ", container in back-off";
+  if (c.ready) return ", probed ready";
+  if (c.started) return ", probed started";
+  return c.post_start == model::ContainerRecord::PostStart::kUnderWay ? ", postStart hook under way" : "";
+}
+
 /// The stage with what matters inside it, and what is known of the end.
 std::string words_of(const PodRecord& r) {
   std::string text(model::stage_name(r.stage));
@@ -40,19 +52,14 @@ std::string words_of(const PodRecord& r) {
   if (const auto* c = std::get_if<model::Creating>(&r.stage)) text += "/" + step_word(c->step);
   if (const auto* s = std::get_if<model::Stopping>(&r.stage)) {
     text += "(" + std::string(to_string(s->why)) + ")";
-    text += s->call_under_way ? ", asking" : ", asked";
+    text += s->call_under_way ? ", asking" : s->hooks_left > 0 ? ", hooks under way" : ", asked";
   }
   if (const auto* f = std::get_if<model::Finished>(&r.stage)) {
     text += "/" + step_word(f->step);
     if (f->kept) text += ", instance kept";
   }
-  if (std::holds_alternative<model::Running>(r.stage) && !r.containers.empty()) {
-    const model::ContainerRecord& c = r.containers[0];
-    if (c.restart_under_way) {
-      text += ", container being started";
-    } else if (c.restart_at) {
-      text += ", container in back-off";
-    }
+  if (std::holds_alternative<model::Running>(r.stage)) {
+    for (const model::ContainerRecord& c : r.containers) text += words_of(c);
   }
   if (r.outcome) text += ", " + std::string(to_string(r.outcome->phase));
   if (r.api_gone) {
@@ -75,6 +82,12 @@ struct ActionWords {
   }
   std::string operator()(const action::Confirm&) const { return "Confirm"; }
   std::string operator()(const action::StartContainer&) const { return "StartContainer"; }
+  std::string operator()(const action::StopContainer& a) const {
+    return "StopContainer(" + std::to_string(a.grace.count()) + "s)";
+  }
+  std::string operator()(const action::RunHook& a) const {
+    return a.hook == Hook::kPostStart ? "RunHook(postStart)" : "RunHook(preStop)";
+  }
   std::string operator()(const action::CloseEntry&) const { return "CloseEntry"; }
   std::string operator()(const action::DeletePod&) const { return "DeletePod"; }
   std::string operator()(const action::Tell& a) const { return "Tell(" + a.reason + ")"; }
@@ -104,7 +117,8 @@ std::vector<Row> rows_of(const Situation& situation, const std::vector<Happening
   const std::string before = words_of(situation.record);
   std::vector<Row> rows;
   for (const Happening& happening : all) {
-    if (!situation.only.empty() && std::ranges::find(situation.only, happening.name) == situation.only.end()) continue;
+    const bool asked = std::ranges::find(situation.only, happening.name) != situation.only.end();
+    if (situation.only.empty() ? happening.special : !asked) continue;
     PodRecord record = situation.record;
     Actions actions;
     for (const Event& e : happening.make(record)) actions = advance(record, e, happening.now, PodPolicy{});

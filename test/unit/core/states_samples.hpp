@@ -115,8 +115,75 @@ inline PodRecord crashed(bool starting) {
   r.containers[0].claim.state = model::ContainerState::kExited;
   r.containers[0].crashes_in_a_row = 1;
   r.containers[0].restart_at = kSteady + 1s;
-  r.containers[0].restart_under_way = starting;
+  r.containers[0].start_under_way = starting;
   return r;
+}
+
+inline model::ContainerSpec a_container(const std::string& name) {
+  model::ContainerSpec spec;
+  spec.name = name;
+  spec.image = "registry.example/app:1";
+  return spec;
+}
+
+inline model::Handler a_hook() {
+  model::Handler hook;
+  hook.command = {"true"};
+  return hook;
+}
+
+/// An init container `init` before `main`, which was only made.
+inline PodRecord initializing(model::ContainerState init, int exit_code) {
+  auto spec = test::a_pod();
+  model::PodExtras extras;
+  extras.init_containers.edit().push_back(a_container("init"));
+  spec.extras = std::move(extras);
+  PodRecord r = a_record(model::Running{test::an_instance(InstanceState::kRunning)});
+  r.spec = test::share(std::move(spec));
+  r.ran = true;
+  r.containers = make_container_records(*r.spec, r.observed.status);
+  r.containers[0].claim.state = init;
+  if (init == model::ContainerState::kExited) r.containers[0].claim.exit_code = exit_code;
+  r.containers[1].claim.created = true;
+  return r;
+}
+
+/// `main` has both hooks; the last one that was begun is under way.
+inline PodRecord hooked(bool stopping) {
+  PodRecord r = running();
+  auto spec = *r.spec;
+  spec.containers.edit()[0].post_start = a_hook();
+  spec.containers.edit()[0].pre_stop = a_hook();
+  r.spec = test::share(std::move(spec));
+  r.containers[0].post_start = model::ContainerRecord::PostStart::kUnderWay;
+  if (!stopping) return r;
+  r.containers[0].post_start = model::ContainerRecord::PostStart::kDone;
+  model::ContainerStop stop;
+  stop.by = kSteady + 30s;
+  stop.until = stop.by;
+  r.containers[0].stop = stop;
+  return r;
+}
+
+/// `main` is done, and the sidecar `proxy` runs on.
+inline PodRecord with_sidecar() {
+  PodRecord r = initializing(model::ContainerState::kRunning, 0);
+  auto spec = *r.spec;
+  spec.restart_policy = model::RestartPolicy::kNever;
+  spec.extras->init_containers.edit()[0].restart_policy = model::RestartPolicy::kAlways;
+  r.spec = test::share(std::move(spec));
+  r.containers[1].claim.state = model::ContainerState::kRunning;
+  return r;
+}
+
+inline PodRecord stopping_after_hooks() {
+  model::Stopping stage = stopping(model::StopReason::kDeleted, false);
+  stage.hooks_left = 1;
+  stage.hooks_ran = true;
+  stage.asked_grace.reset();
+  PodRecord r = hooked(false);
+  r.stage = std::move(stage);
+  return deleting(std::move(r));
 }
 
 inline PodRecord finished(model::Finished::Step step, bool kept) {
@@ -143,6 +210,16 @@ inline std::vector<Situation> situations() {
   const std::vector<std::string> joins{"Joined(nothing)", "Joined(pending)", "Joined(running)",
                                        "Joined(provider unknown)"};
   const std::vector<std::string> ends{"InstanceGone"};
+  const std::vector<std::string> hooks{"PodSeen(deleting)",
+                                       "PodGone",
+                                       "HookEnded(postStart)",
+                                       "HookEnded(postStart failed)",
+                                       "HookEnded(preStop)",
+                                       "HookEnded(preStop failed)",
+                                       "ProbeChanged(liveness fails)",
+                                       "ContainerStopAccepted",
+                                       "ContainerStopFailed",
+                                       "Tick(due)"};
   add("admitted", admitted(Kind::kAbsent, false));
   add("admitted, with an intent", admitted(Kind::kRecord, false), joins);
   add("admitted, was running", admitted(Kind::kRecord, true), joins);
@@ -165,6 +242,15 @@ inline std::vector<Situation> situations() {
   add("running, restartPolicy Never, provider keeps nothing", running_once(false));
   add("running, container in back-off", crashed(false));
   add("running, container being started", crashed(true));
+  add("running, an init container runs", initializing(model::ContainerState::kRunning, 0),
+      {"InstanceSeen(init exit 0)", "InstanceSeen(init exit 3)", "ContainerStarted"});
+  add("running, a sidecar beside it, restartPolicy Never", with_sidecar(), {"InstanceSeen(exit 0)"});
+  add("running, postStart hook under way", hooked(false), hooks);
+  add("running, container being stopped, preStop hook under way", hooked(true), hooks);
+  PodRecord asking = hooked(true);
+  asking.containers[0].stop->step = model::ContainerStop::Step::kAsking;
+  add("running, container being stopped", asking, hooks);
+  add("stopping(deleted), hooks under way", stopping_after_hooks());
   add("stopping(deleted), asking", deleting(a_record(stopping(Stop::kDeleted, true))));
   add("stopping(deleted), asked", deleting(a_record(stopping(Stop::kDeleted, false))));
   add("stopping(completed)", failed(a_record(stopping(Stop::kCompleted, false))), ends);
@@ -191,6 +277,7 @@ struct Happening {
   std::string name;
   std::function<std::vector<Event>(const PodRecord&)> make;
   base::Now now = kNow;
+  bool special = false;  // tried only where a situation asks for it
 };
 
 inline model::ObservedPod next_sight(const PodRecord& r) {
@@ -238,6 +325,30 @@ inline model::Instance dear_instance() {
   model::Instance instance = test::an_instance(InstanceState::kPending);
   instance.price_per_hour = base::Money::from_micros(3'000'000);
   return instance;
+}
+
+inline model::Instance init_exited(int code) {
+  model::Instance instance = test::exited(code, kWall);
+  instance.state = InstanceState::kRunning;
+  instance.containers[0].name = "init";
+  return instance;
+}
+
+inline Event hook_ended(Hook hook, bool fails) {
+  event::HookEnded ended;
+  ended.container = "main";
+  ended.hook = hook;
+  if (fails) ended.error = base::Error(ErrorKind::kInvalid, "why");
+  return ended;
+}
+
+inline Event probe_changed(ProbeKind probe, bool passes) {
+  event::ProbeChanged changed;
+  changed.container = "main";
+  changed.probe = probe;
+  changed.passes = passes;
+  changed.message = "why";
+  return changed;
 }
 
 inline base::Error error(ErrorKind kind) { return {kind, "why"}; }
@@ -288,6 +399,10 @@ inline std::vector<Happening> happenings() {
   }
   plain("InstanceSeen(exit 0)", event::InstanceSeen{test::exited(0, kWall)});
   plain("InstanceSeen(exit 3)", event::InstanceSeen{test::exited(3, kWall)});
+  plain("InstanceSeen(init exit 0)", event::InstanceSeen{init_exited(0)});
+  all.back().special = true;
+  plain("InstanceSeen(init exit 3)", event::InstanceSeen{init_exited(3)});
+  all.back().special = true;
   plain("InstanceSeen(failed)", event::InstanceSeen{failed_instance(false)});
   plain("InstanceSeen(failed by image)", event::InstanceSeen{failed_instance(true)});
   const Event missing = event::InstanceMissing{kSteady + 1s};
@@ -300,6 +415,15 @@ inline std::vector<Happening> happenings() {
   of_kinds("TerminateFailed", [](base::Error e) { return event::TerminateFailed{std::move(e)}; });
   plain("ContainerStarted", event::ContainerStarted{"main"});
   plain("ContainerStartFailed", event::ContainerStartFailed{"main", error(ErrorKind::kUnavailable)});
+  plain("ContainerStopAccepted", event::ContainerStopAccepted{"main"});
+  plain("ContainerStopFailed", event::ContainerStopFailed{"main", error(ErrorKind::kUnavailable)});
+  plain("HookEnded(postStart)", hook_ended(Hook::kPostStart, false));
+  plain("HookEnded(postStart failed)", hook_ended(Hook::kPostStart, true));
+  plain("HookEnded(preStop)", hook_ended(Hook::kPreStop, false));
+  plain("HookEnded(preStop failed)", hook_ended(Hook::kPreStop, true));
+  plain("ProbeChanged(startup passes)", probe_changed(ProbeKind::kStartup, true));
+  plain("ProbeChanged(readiness passes)", probe_changed(ProbeKind::kReadiness, true));
+  plain("ProbeChanged(liveness fails)", probe_changed(ProbeKind::kLiveness, false));
   add("StatusWritten", [](const PodRecord& r) { return std::vector<Event>{status_written(r)}; });
   plain("EntryClosed", event::EntryClosed{});
   plain("PodDeleteAccepted", event::PodDeleteAccepted{});

@@ -144,6 +144,49 @@ TEST_CASE("a running pod's status has the form in which it is computed") {
   CHECK(main.last_state.container_id == "docker://abc");
 }
 
+TEST_CASE("statuses of init containers keep their order, and are written whole beside the others") {
+  model::PodStatus wanted;
+  for (const char* name : {"zeta", "alpha"}) {
+    model::ContainerStatus& c = wanted.init_containers.emplace_back();
+    c.name = name;
+    c.image = "tool:1";
+    c.ready = true;
+    c.state.kind = Kind::kTerminated;
+    c.state.reason = "Completed";
+  }
+  wanted.containers.emplace_back().name = "main";
+  PodStatusPatch patch;
+  patch.status = wanted;
+  const auto json = nlohmann::json::parse(encode_status_patch(patch));
+  REQUIRE(json["status"]["initContainerStatuses"].size() == 2);
+  CHECK(json["status"]["initContainerStatuses"][0]["name"] == "zeta");
+  CHECK(json["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0);
+
+  const model::PodStatus read =
+      decode(R"({"metadata":{"uid":"u","name":"n","namespace":"s"},"status":)" + json["status"].dump() + "}")
+          .observed.status;
+  CHECK(read.init_containers == wanted.init_containers);
+  CHECK(model::shows(read, wanted));
+  wanted.init_containers[1].ready = false;
+  CHECK_FALSE(model::shows(read, wanted));
+  model::PodStatus dropped = read;
+  dropped.containers_fingerprint = model::fingerprint(read.containers, read.init_containers);
+  dropped.containers.clear();
+  dropped.init_containers.clear();
+  CHECK(model::shows(dropped, read));
+  CHECK_FALSE(model::shows(dropped, wanted));
+}
+
+TEST_CASE("static pods and their mirrors are known as such") {
+  const auto is_static = [](const std::string& annotations) {
+    return decode(R"({"metadata":{"uid":"u","name":"n","namespace":"s","annotations":)" + annotations + "}}").is_static;
+  };
+  CHECK(is_static(R"({"kubernetes.io/config.mirror":"abc"})"));
+  CHECK(is_static(R"({"kubernetes.io/config.source":"file"})"));
+  CHECK_FALSE(is_static(R"({"kubernetes.io/config.source":"api"})"));
+  CHECK_FALSE(is_static(R"({"a":"b"})"));
+}
+
 TEST_CASE("the spec of a known pod is not decoded again, its gates are looked at all the same") {
   base::PodUid asked;
   auto pod = decode_pod(golden("running.json"), [&](const base::PodUid& uid) {
