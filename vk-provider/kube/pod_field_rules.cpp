@@ -24,7 +24,7 @@ constexpr FieldRule kRules[] = {
     honoured("spec.restartPolicy"),
     honoured("spec.terminationGracePeriodSeconds"),
     honoured("spec.readinessGates[].conditionType"),
-    refused("spec.activeDeadlineSeconds", kNotYet),
+    honoured("spec.activeDeadlineSeconds"),
 
     // Scheduling: done before the pod is ours.
     accepted("spec.nodeName"),

@@ -60,7 +60,7 @@ TEST_CASE("all that cannot be had is named in one go, by its path") {
                      {"spec.initContainers[1]", "init_containers"},
                      {"spec.containers[0].volumeMounts[0]", "shm"},
                      {"spec.containers[0].volumeMounts[1]", "files"},
-                     {"spec.containers[0].livenessProbe.httpGet", "refused"},
+                     {"spec.containers[0].livenessProbe.httpGet", "dial"},
                      {"spec.containers[0].securityContext.privileged", "refused"},
                      {"spec.containers[0].securityContext.runAsUser", "security_context"},
                      {"spec.containers[1]", "multi_container"},
