@@ -89,7 +89,11 @@ void PodStep::on(const event::Refused& e) {
 
 void PodStep::on(const event::Held& e) {
   if (!is<Choosing>()) return;
-  tell(true, std::string(e.why == WaitReason::kConfig ? "Failed" : model::to_string(e.why)), e.message);
+  // The reasons of a kubelet's events; those of our own are the words of the waiting reason.
+  const std::string_view reason = e.why == WaitReason::kConfig  ? "Failed"
+                                  : e.why == WaitReason::kMount ? "FailedMount"
+                                                                : model::to_string(e.why);
+  tell(true, std::string(reason), e.message);
   wait(e.why, e.message, e.until);
 }
 

@@ -19,7 +19,7 @@ void take(std::string_view name, std::int64_t amount, bool limits, model::Resour
   } else if (name == "memory") {
     (limits ? out.memory_limit : out.memory_request) = amount;
   } else if (name == "ephemeral-storage") {
-    out.ephemeral_storage = std::max(out.ephemeral_storage, amount);
+    (limits ? out.ephemeral_limit : out.ephemeral_request) = amount;
   } else if (name == model::kResourceNvidiaGpu) {
     gpus.nvidia = std::max(gpus.nvidia, amount);
   } else if (name == model::kResourceAmdGpu) {

@@ -58,15 +58,16 @@ struct ContainerPort {
 enum class PullPolicy : std::uint8_t { kAlways, kIfNotPresent, kNever };
 enum class RestartPolicy : std::uint8_t { kAlways, kOnFailure, kNever };
 
-/// Requests and limits. cpu in thousandths, memory in bytes; 0 means not set.
+/// Requests and limits. cpu in thousandths, memory and ephemeral storage in bytes; 0 means not set.
 struct Resources {
   Resources() = default;
   std::int64_t cpu_request_milli = 0;
   std::int64_t cpu_limit_milli = 0;
   std::int64_t memory_request = 0;
   std::int64_t memory_limit = 0;
-  std::int64_t ephemeral_storage = 0;  // the larger of request and limit, bytes
-  int gpus = 0;                        // of the make in PodSpec::gpu
+  std::int64_t ephemeral_request = 0;
+  std::int64_t ephemeral_limit = 0;
+  int gpus = 0;  // of the make in PodSpec::gpu
   bool operator==(const Resources&) const = default;
 };
 

@@ -7,6 +7,7 @@ std::string_view to_string(WaitReason why) {
     case WaitReason::kRefused: return "UnsupportedPodSpec";
     case WaitReason::kInvalidImage: return "InvalidImageName";
     case WaitReason::kConfig: return "CreateContainerConfigError";
+    case WaitReason::kMount: return "ContainerCreating";
     case WaitReason::kNoCapacity: return "NoCapacity";
     case WaitReason::kLaunchBackOff: return "LaunchBackOff";
     case WaitReason::kProviderUnavailable: return "ProviderUnavailable";

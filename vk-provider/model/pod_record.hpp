@@ -23,7 +23,8 @@ namespace spillway::model {
 enum class WaitReason : std::uint8_t {
   kRefused,              // no provider can honour it; Failed when the brake's hold is over
   kInvalidImage,         // the name of an image cannot be parsed; Failed when the brake's hold is over
-  kConfig,               // a ConfigMap or Secret that it needs is missing
+  kConfig,               // what its environment refers to is missing or cannot be read
+  kMount,                // the same of the files of its volumes
   kNoCapacity,           // no offer fits now
   kLaunchBackOff,        // its owner's last pod failed: the brake slows the next one
   kProviderUnavailable,  // nothing could be bought: credentials, quota, outage

@@ -100,7 +100,7 @@ TEST_CASE("a container's words arrive byte for byte") {
   CHECK(main.resources.cpu_request_milli == 1500);
   CHECK(main.resources.memory_limit == 16LL << 30);
   CHECK(main.resources.memory_request == 8LL << 30);
-  CHECK(main.resources.ephemeral_storage == 10'000'000'000);
+  CHECK(main.resources.ephemeral_request == 10'000'000'000);
 }
 
 TEST_CASE("a running pod's status has the form in which it is computed") {
