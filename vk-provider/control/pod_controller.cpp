@@ -72,8 +72,12 @@ PodController::PodController(PodDeps deps)
       metrics_(*d_.metrics),
       probes_(probe_deps()),
       group_(d_.executor),
+      keepers_(d_.executor),
       writes_(group_, kWritesAtOnce, [this](Job job) { return write(std::move(job)); }),
-      reads_(group_, kReadsAtOnce, [this](Job job) { return resolve_then_choose(std::move(job)); }) {
+      reads_(group_, kReadsAtOnce, [this](Job job) { return resolve_then_buy(std::move(job)); }),
+      resolver_(*d_.client, *d_.timers),
+      tokens_(store_, *d_.providers, *d_.client, *d_.timers, *d_.events),
+      changes_(store_, *d_.client, *d_.timers, *d_.events) {
   for (const model::NodeProfile& profile : d_.nodes)
     sinks_.emplace(profile.name, std::make_unique<NodeSink>(*this, profile));
 }
@@ -83,6 +87,8 @@ PodController::~PodController() = default;
 kube::ReflectorSink& PodController::sink(const std::string& node) { return *sinks_.at(node); }
 
 async::Loop PodController::run() {
+  keepers_.spawn(tokens_.run());
+  keepers_.spawn(changes_.run());
   for (;;) {
     while (const auto uid = wakes_.take(d_.timers->now())) {
       PodEntry* const entry = store_.find(*uid);
@@ -313,8 +319,8 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   if (std::holds_alternative<a::LookUp>(action)) return d_.ask_provider(entry.record.placement->provider);
   if (std::holds_alternative<a::CloseEntry>(action)) return post(uid, core::event::EntryClosed{});
   if (const auto* tell = std::get_if<a::Tell>(&action)) {
-    if (tell->warning) return d_.events->warning(target_of(key), tell->reason, tell->message);
-    return d_.events->normal(target_of(key), tell->reason, tell->message);
+    if (tell->warning) return d_.events->warning(kube::target_of(key), tell->reason, tell->message);
+    return d_.events->normal(kube::target_of(key), tell->reason, tell->message);
   }
   if (std::holds_alternative<a::NoteFailure>(action)) {
     return brake_.note_failure(entry.record.spec->owner_key(), d_.timers->now());
@@ -378,6 +384,7 @@ boost::asio::awaitable<void> PodController::drain(base::Deadline deadline) {
 
 boost::asio::awaitable<void> PodController::stop() {
   co_await probes_.stop();
+  co_await keepers_.stop();
   co_await group_.stop();
 }
 

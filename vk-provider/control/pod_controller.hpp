@@ -19,10 +19,11 @@
 #include "vk-provider/base/random.hpp"
 #include "vk-provider/control/lane.hpp"
 #include "vk-provider/control/pod_metrics.hpp"
+#include "vk-provider/control/pod_resolver.hpp"
 #include "vk-provider/control/pod_store.hpp"
 #include "vk-provider/control/probe_controller.hpp"
 #include "vk-provider/control/provider_set.hpp"
-#include "vk-provider/core/environment.hpp"
+#include "vk-provider/control/token_keeper.hpp"
 #include "vk-provider/core/offer_book.hpp"
 #include "vk-provider/core/owner_brake.hpp"
 #include "vk-provider/core/pod_fsm.hpp"
@@ -131,11 +132,12 @@ class PodController {
 
   // The purchase and the rest of provider calls (pod_purchase.cpp).
   void choose(const base::PodUid& uid, PodEntry& entry);
-  void choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs);
-  async::Loop resolve_then_choose(Job job);
-  void resolved(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs,
-                base::Result<model::ResolvedPod> pod);
-  async::Task<model::ResolvedPod> resolve(model::PodSpecPtr spec, std::vector<int> public_ports);
+  async::Loop resolve_then_buy(Job job);
+  boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> resolve(model::PodSpecPtr spec,
+                                                                                     const model::NodeProfile* profile);
+  /// The offer to buy. Without one the pod is told why, and waits.
+  std::optional<model::Offer> select(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs);
+  void buy(const base::PodUid& uid, PodEntry& entry);
   async::Loop create(Job job);
   async::Loop call_provider(Job job);
   ProviderLanes& lanes(const base::ProviderName& provider);
@@ -175,8 +177,12 @@ class PodController {
   bool recovered_ = false;
 
   async::TaskGroup group_;
-  Lane<Job> writes_;  // intents, statuses, deletions
-  Lane<Job> reads_;   // ConfigMaps and Secrets
+  async::TaskGroup keepers_;  // loops without an end, for which a shutdown does not wait
+  Lane<Job> writes_;          // intents, statuses, deletions
+  Lane<Job> reads_;           // of what pods refer to
+  PodResolver resolver_;
+  TokenKeeper tokens_;
+  ChangeNotice changes_;
   std::map<base::ProviderName, ProviderLanes> lanes_;
 };
 

@@ -14,22 +14,10 @@ namespace {
 constexpr size_t kCreatesAtOnce = 32;
 constexpr size_t kCallsAtOnce = 32;
 constexpr base::Duration kCallDeadline = std::chrono::seconds(30);
-constexpr base::Duration kReadDeadline = std::chrono::seconds(30);
 constexpr base::Duration kNoCapacityRetry = std::chrono::seconds(15);
 constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
 constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
 constexpr double kRetryJitter = 0.2;
-
-base::Result<model::ResolvedPod> make_resolved(model::PodSpecPtr spec, std::vector<int> public_ports,
-                                               const core::ConfigData& data) {
-  auto containers = core::resolve_containers(*spec, data);
-  if (!containers) return base::fail(std::move(containers.error()));
-  model::ResolvedPod pod;
-  pod.spec = std::move(spec);
-  pod.containers = std::move(*containers);
-  pod.public_ports = std::move(public_ports);
-  return pod;
-}
 
 /// Neither a late answer about an earlier attempt nor a call that waited in its lane says anything of the current one.
 bool is_about(const PodEntry& entry, const base::InstanceTag& tag) {
@@ -50,52 +38,39 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
     return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
                                        "an earlier pod of the same owner failed; the next launch waits", launch_at});
   }
-  if (core::config_sources(spec).empty()) {
-    return resolved(uid, entry, needs, make_resolved(entry.record.spec, needs.public_ports, {}));
-  }
-  reads_.push(Job{uid, core::action::Choose{}});
+  // What nobody sells is not worth a read.
+  if (select(uid, entry, needs)) reads_.push(Job{uid, core::action::Choose{}});
 }
 
-async::Loop PodController::resolve_then_choose(Job job) {
-  PodEntry* entry = store_.find(job.uid);
-  if (entry == nullptr) co_return;
-  const core::Requirements needs = core::compute_requirements(*entry->record.spec, entry->profile->public_ports);
-  auto pod = co_await resolve(entry->record.spec, needs.public_ports);
-  entry = store_.find(job.uid);
-  if (entry != nullptr) resolved(job.uid, *entry, needs, std::move(pod));
-}
-
-void PodController::resolved(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs,
-                             base::Result<model::ResolvedPod> pod) {
+async::Loop PodController::resolve_then_buy(Job job) {
+  const PodEntry* const before = store_.find(job.uid);
+  if (before == nullptr || !std::holds_alternative<model::Choosing>(before->record.stage)) co_return;
+  auto pod = co_await resolve(before->record.spec, before->profile);
+  PodEntry* const entry = store_.find(job.uid);
+  if (entry == nullptr || !std::holds_alternative<model::Choosing>(entry->record.stage)) co_return;
   if (!pod) {
     const base::Duration wait = d_.random->jittered(kConfigRetry, kRetryJitter);
-    return post(
-        uid, core::event::Held{model::WaitReason::kConfig, "Error: " + pod.error().message, d_.timers->now() + wait});
+    co_return post(job.uid, core::event::Held{pod.error().why, pod.error().message, d_.timers->now() + wait});
   }
-  entry.resolved = std::make_shared<const model::ResolvedPod>(std::move(*pod));
-  choose_offer(uid, entry, needs);
+  entry->resolved = std::make_shared<const model::ResolvedPod>(std::move(*pod));
+  buy(job.uid, *entry);
 }
 
-async::Task<model::ResolvedPod> PodController::resolve(model::PodSpecPtr spec, std::vector<int> public_ports) {
-  core::ConfigData data;
-  for (const core::ConfigSource& source : core::config_sources(*spec)) {
-    const base::Deadline deadline = d_.timers->now() + kReadDeadline;
-    auto read = source.kind == model::ConfigRef::Kind::kSecret
-                    ? co_await d_.client->get_secret(spec->key.ns, source.name, deadline)
-                    : co_await d_.client->get_config_map(spec->key.ns, source.name, deadline);
-    if (read) {
-      data[source] = std::move(*read);
-    } else if (read.error().kind == base::ErrorKind::kNotFound) {
-      data[source] = std::nullopt;
-    } else {
-      co_return base::fail(std::move(read.error()));
-    }
+boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> PodController::resolve(
+    model::PodSpecPtr spec, const model::NodeProfile* profile) {
+  const model::PodKey key = spec->key;
+  std::vector<int> ports = core::compute_requirements(*spec, profile->public_ports).public_ports;
+  Resolution resolution = co_await resolver_.resolve(std::move(spec), *profile, std::move(ports));
+  for (core::Note& note : resolution.notes) {
+    d_.events->warning(kube::target_of(key), std::move(note.reason), std::move(note.message));
   }
-  co_return make_resolved(std::move(spec), std::move(public_ports), data);
+  changes_.given(key.uid, std::move(resolution.mounted));
+  if (resolution.renew_tokens_at) tokens_.given(key.uid, *resolution.renew_tokens_at);
+  co_return std::move(resolution.pod);
 }
 
-void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs) {
-  if (!std::holds_alternative<model::Choosing>(entry.record.stage)) return;
+std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEntry& entry,
+                                                  const core::Requirements& needs) {
   const base::TimePoint now = d_.timers->now();
   const std::vector<core::OfferBook::Entry> offers = d_.offers->entries(now);
   const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(), [&](const auto& p) {
@@ -107,36 +82,44 @@ void PodController::choose_offer(const base::PodUid& uid, PodEntry& entry, const
     unpriced_.insert(uid);
     wakes_.add(uid, now + kFirstOffersRetry);
     waker_->wake();
-    return;
+    return std::nullopt;
   }
   core::Selection selection =
       core::select_offer(needs, *entry.profile, d_.providers->abilities(), offers, entry.record.tried, now);
-  if (!selection.winner) {
-    entry.resolved.reset();
-    base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
-    if (selection.again_at) again = std::min(again, *selection.again_at);
-    if (std::ranges::none_of(d_.providers->all(), [](const auto& p) { return p->reachable(); })) {
-      return post(uid, core::event::Held{model::WaitReason::kProviderUnavailable, "no provider answers", again});
-    }
-    return post(uid, core::event::Held{model::WaitReason::kNoCapacity, selection.why_none, again});
+  if (selection.winner) return std::move(*selection.winner);
+  entry.resolved.reset();
+  base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
+  if (selection.again_at) again = std::min(again, *selection.again_at);
+  if (std::ranges::none_of(d_.providers->all(), [](const auto& p) { return p->reachable(); })) {
+    post(uid, core::event::Held{model::WaitReason::kProviderUnavailable, "no provider answers", again});
+  } else {
+    post(uid, core::event::Held{model::WaitReason::kNoCapacity, selection.why_none, again});
   }
+  return std::nullopt;
+}
+
+/// Chooses again: prices may have moved while the pod was resolved.
+void PodController::buy(const base::PodUid& uid, PodEntry& entry) {
+  const core::Requirements needs = core::compute_requirements(*entry.record.spec, entry.profile->public_ports);
+  const auto offer = select(uid, entry, needs);
+  if (!offer) return;
+  const base::TimePoint now = d_.timers->now();
   const auto tag = d_.ownership.make_tag(uid, entry.record.attempt + 1);
   if (!tag) {
     return post(uid, core::event::Refused{"metadata.uid is not a UUID, or the pod was tried too often",
                                           brake_.hold_refused(entry.record.spec->owner_key(), now)});
   }
-  const model::Offer& offer = *selection.winner;
   core::event::Chosen chosen;
   chosen.placement.pod = uid;
-  chosen.placement.provider = offer.provider;
-  chosen.placement.offer = offer.id;
-  chosen.placement.region = offer.region;
-  chosen.placement.gpu_count = offer.gpu_count;
-  chosen.placement.capacity_type = offer.capacity_type;
-  chosen.placement.price_per_hour = *offer.price_per_hour;
+  chosen.placement.provider = offer->provider;
+  chosen.placement.offer = offer->id;
+  chosen.placement.region = offer->region;
+  chosen.placement.gpu_count = offer->gpu_count;
+  chosen.placement.capacity_type = offer->capacity_type;
+  chosen.placement.price_per_hour = *offer->price_per_hour;
   chosen.placement.tag = *tag;
   chosen.placement.attempt = entry.record.attempt + 1;
-  chosen.provider = ProviderSet::facts(d_.providers->find(offer.provider)->info());
+  chosen.provider = ProviderSet::facts(d_.providers->find(offer->provider)->info());
   chosen.price_cap = entry.profile->max_price_per_hour;
   brake_.note_launch(entry.record.spec->owner_key(), now);
   post(uid, std::move(chosen));
@@ -165,8 +148,7 @@ async::Loop PodController::create(Job job) {
   provider::ThrottledProvider* const provider = d_.providers->find(placement.provider);
   std::shared_ptr<const model::ResolvedPod> pod = entry->resolved;
   if (!pod) {
-    const core::Requirements needs = core::compute_requirements(*entry->record.spec, entry->profile->public_ports);
-    auto resolved = co_await resolve(entry->record.spec, needs.public_ports);
+    auto resolved = co_await resolve(entry->record.spec, entry->profile);
     if (!resolved) {
       co_return post(job.uid,
                      core::event::CreateFailed{base::Error(base::ErrorKind::kUnavailable, resolved.error().message)});

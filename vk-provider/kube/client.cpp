@@ -4,8 +4,9 @@
 
 #include "vk-provider/kube/json_scan.hpp"
 #include "vk-provider/kube/json_writer.hpp"
+#include "vk-provider/kube/list_page.hpp"
+#include "vk-provider/kube/object_codec.hpp"
 #include "vk-provider/model/labels.hpp"
-#include "vk-provider/net/digest.hpp"
 #include "vk-provider/net/url.hpp"
 
 namespace spillway::kube {
@@ -65,30 +66,6 @@ base::Error with_uid_conflict(base::Error error) {
     error.kind = ErrorKind::kConflict;
   }
   return error;
-}
-
-base::Result<std::map<std::string, std::string>> decode_data(std::string_view body, bool base64) {
-  std::map<std::string, std::string> out;
-  std::string_view data;
-  JsonObject object(body);
-  while (object.next()) {
-    if (object.key() == "data") data = object.value();
-  }
-  if (object.failed() || !json_is_object(body)) {
-    return base::fail(ErrorKind::kInvalid, "the API server's answer is no object, or broke off");
-  }
-  JsonObject members(data);
-  while (members.next()) {
-    auto key = json_unescape(members.key());
-    auto value = json_string(members.value());
-    if (value && base64) value = net::base64_decode(*value);
-    if (!key || !value) {
-      return base::fail(ErrorKind::kInvalid, "data of the object cannot be read at key " + std::string(members.key()));
-    }
-    out.insert_or_assign(std::move(*key), std::move(*value));
-  }
-  if (members.failed()) return base::fail(ErrorKind::kInvalid, "data of the object is not well-formed JSON");
-  return out;
 }
 
 std::string encode_delete(const model::PodKey& key) {
@@ -219,22 +196,70 @@ async::Task<DecodedPod> Client::get_pod(std::string ns, std::string name, base::
   co_return decode_pod(answer->body, {});
 }
 
-async::Task<std::map<std::string, std::string>> Client::get_config_map(std::string ns, std::string name,
-                                                                       base::Deadline deadline) {
+async::Task<model::PodMetadata> Client::get_pod_metadata(model::PodKey key, base::Deadline deadline) {
+  auto path = object_path(kCore, "pods", key.ns, key.name);
+  if (!path) co_return base::fail(std::move(path.error()));
+  KubeRequest request = get_request(std::move(*path));
+  request.accept = kMetadataOnly;
+  auto answer = co_await api_.send(std::move(request), deadline);
+  if (!answer) co_return base::fail(std::move(answer.error()));
+  auto metadata = decode_pod_metadata(answer->body);
+  if (metadata && metadata->uid != key.uid) {
+    co_return base::fail(ErrorKind::kNotFound, "pod " + key.to_string() + " is another one by now");
+  }
+  co_return metadata;
+}
+
+async::Task<model::ConfigObject> Client::get_config_map(std::string ns, std::string name, base::Deadline deadline) {
   auto path = object_path(kCore, "configmaps", ns, name);
   if (!path) co_return base::fail(std::move(path.error()));
   auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
   if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_data(answer->body, false);
+  co_return decode_config_map(answer->body);
 }
 
-async::Task<std::map<std::string, std::string>> Client::get_secret(std::string ns, std::string name,
-                                                                   base::Deadline deadline) {
+async::Task<model::ConfigObject> Client::get_secret(std::string ns, std::string name, base::Deadline deadline) {
   auto path = object_path(kCore, "secrets", ns, name);
   if (!path) co_return base::fail(std::move(path.error()));
   auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
   if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_data(answer->body, true);
+  co_return decode_secret(answer->body);
+}
+
+async::Task<model::Service> Client::get_service(std::string ns, std::string name, base::Deadline deadline) {
+  auto path = object_path(kCore, "services", ns, name);
+  if (!path) co_return base::fail(std::move(path.error()));
+  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
+  if (!answer) co_return base::fail(std::move(answer.error()));
+  co_return decode_service(answer->body);
+}
+
+async::Task<std::vector<model::Service>> Client::list_services(std::string ns, base::Deadline deadline) {
+  std::vector<model::Service> services;
+  std::string next;
+  do {
+    std::string target = collection_path(kCore, "services", ns) + "?limit=500";
+    if (!next.empty()) target += "&continue=" + net::encode_query_value(next);
+    auto page = co_await api_.send(get_request(std::move(target)), deadline);
+    if (!page) co_return base::fail(std::move(page.error()));
+    const std::optional<ListPage> list = parse_list_page(page->body);
+    JsonArray items(list ? list->items : std::string_view());
+    while (items.next()) services.push_back(decode_service(items.value()));
+    if (!list || items.failed()) co_return base::fail(ErrorKind::kUnavailable, "the list of services was cut");
+    next = list->continue_token;
+  } while (!next.empty());
+  co_return services;
+}
+
+async::Task<model::BoundToken> Client::request_token(model::PodKey pod, std::string account, std::string audience,
+                                                     std::chrono::seconds expiration, base::Deadline deadline) {
+  auto path = object_path(kCore, "serviceaccounts", pod.ns, account);
+  if (!path) co_return base::fail(std::move(path.error()));
+  auto answer = co_await api_.send(
+      write_request(net::Method::kPost, *path + "/token", encode_token_request(pod, audience, expiration), kJson),
+      deadline);
+  if (!answer) co_return base::fail(std::move(answer.error()));
+  co_return decode_token(answer->body);
 }
 
 async::Task<Lease> Client::get_lease(std::string ns, std::string name, base::Deadline deadline) {

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "vk-provider/kube/kube_api.hpp"
 #include "vk-provider/kube/pod_codec.hpp"
+#include "vk-provider/model/cluster_objects.hpp"
 
 namespace spillway::kube {
 
@@ -67,11 +68,18 @@ class Client {
   async::Task<std::unordered_set<std::string>> list_pod_uids(base::Deadline deadline);
   async::Task<DecodedPod> get_pod(std::string ns, std::string name, base::Deadline deadline);
 
-  /// data of a ConfigMap (binaryData is not for environments). kNotFound if there is none.
-  async::Task<std::map<std::string, std::string>> get_config_map(std::string ns, std::string name,
-                                                                 base::Deadline deadline);
-  /// data of a Secret, decoded.
-  async::Task<std::map<std::string, std::string>> get_secret(std::string ns, std::string name, base::Deadline deadline);
+  /// Labels and annotations of this pod, read live. kNotFound also if another one has its name by now.
+  async::Task<model::PodMetadata> get_pod_metadata(model::PodKey key, base::Deadline deadline);
+
+  /// kNotFound if there is none.
+  async::Task<model::ConfigObject> get_config_map(std::string ns, std::string name, base::Deadline deadline);
+  async::Task<model::ConfigObject> get_secret(std::string ns, std::string name, base::Deadline deadline);
+  async::Task<model::Service> get_service(std::string ns, std::string name, base::Deadline deadline);
+  /// Of one namespace, page by page.
+  async::Task<std::vector<model::Service>> list_services(std::string ns, base::Deadline deadline);
+  /// A new token of the service account `account` of the pod's namespace; it dies with the pod.
+  async::Task<model::BoundToken> request_token(model::PodKey pod, std::string account, std::string audience,
+                                               std::chrono::seconds expiration, base::Deadline deadline);
 
   async::Task<Lease> get_lease(std::string ns, std::string name, base::Deadline deadline);
   /// POST if resource_version is empty, otherwise PUT with it (kConflict if somebody else wrote). Returns what stands

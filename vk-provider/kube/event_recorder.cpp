@@ -118,6 +118,14 @@ struct EventRecorder::State {
   std::uint64_t quiet_at = 0;  // status writes of the client when they paused last
 };
 
+EventTarget target_of(const model::PodKey& pod) {
+  EventTarget target;
+  target.ns = pod.ns;
+  target.name = pod.name;
+  target.uid = pod.uid.text();
+  return target;
+}
+
 EventRecorder::EventRecorder(Client& client, async::Timers& timers, base::Metrics& metrics, std::string host)
     : state_(std::make_unique<State>(client, timers, metrics, std::move(host))) {}
 

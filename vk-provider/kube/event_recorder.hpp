@@ -25,6 +25,8 @@ struct EventTarget {
   base::SharedText uid;
 };
 
+EventTarget target_of(const model::PodKey& pod);
+
 class EventRecorder {
  public:
   EventRecorder(Client& client, async::Timers& timers, base::Metrics& metrics, std::string host);

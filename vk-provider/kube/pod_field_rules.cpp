@@ -44,7 +44,7 @@ constexpr FieldRule kRules[] = {
     accepted("spec.serviceAccountName"),
     accepted("spec.serviceAccount"),
     accepted("spec.automountServiceAccountToken"),
-    accepted("spec.enableServiceLinks"),
+    honoured("spec.enableServiceLinks"),
     needs("spec.imagePullSecrets", Capability::kRegistryAuth, "the provider has to log in to the image's registry"),
 
     // Names and network. A rented container asks its machine's resolver, which is what Default means.

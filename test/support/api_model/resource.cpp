@@ -50,8 +50,15 @@ constexpr Resource leases() {
   return out;
 }
 
-constexpr std::array kResources = {
-    pods(), nodes(), leases(), events(), namespaces(), plain("configmaps", "ConfigMap"), plain("secrets", "Secret")};
+constexpr std::array kResources = {pods(),
+                                   nodes(),
+                                   leases(),
+                                   events(),
+                                   namespaces(),
+                                   plain("configmaps", "ConfigMap"),
+                                   plain("secrets", "Secret"),
+                                   plain("services", "Service"),
+                                   plain("serviceaccounts", "ServiceAccount")};
 
 std::string decoded(std::string_view text) {
   std::string out;

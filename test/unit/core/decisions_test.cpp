@@ -1,8 +1,7 @@
-// The small deciders beside the state machine: queue, brake, sweep, offers, requirements, environment.
+// The small deciders beside the state machine: queue, brake, sweep, offers, requirements.
 #include <catch2/catch.hpp>
 
 #include "test/support/pod_builder.hpp"
-#include "vk-provider/core/environment.hpp"
 #include "vk-provider/core/offer_book.hpp"
 #include "vk-provider/core/orphan_sweep.hpp"
 #include "vk-provider/core/owner_brake.hpp"
@@ -259,98 +258,4 @@ TEST_CASE("a cooled or stale offer is not taken, and comes back") {
   CHECK(at(kStart).again_at == kStart + 20s);
   CHECK(at(kStart + 31s).winner->id == base::OfferId("a"));
   CHECK_FALSE(at(kStart + 6min).winner);
-}
-
-// ---- environment
-
-TEST_CASE("$(VAR) is expanded as a kubelet does") {
-  const auto lookup = [](std::string_view name) -> std::optional<std::string> {
-    if (name == "A") return "1";
-    if (name == "EMPTY") return "";
-    return std::nullopt;
-  };
-  const std::pair<const char*, const char*> rows[] = {{"$(A)", "1"},     {"x$(A)y$(A)", "x1y1"},
-                                                      {"$$(A)", "$(A)"}, {"$$$(A)", "$1"},
-                                                      {"$(B)", "$(B)"},  {"$(EMPTY)", ""},
-                                                      {"$(A", "$(A"},    {"$A", "$A"},
-                                                      {"$", "$"},        {"a$", "a$"},
-                                                      {"$$", "$"},       {"$((A))", "$((A))"},
-                                                      {"$(A)$(", "1$("}, {"\n\"'ü$(A)", "\n\"'ü1"}};
-  for (const auto& [text, expected] : rows) {
-    CAPTURE(text);
-    CHECK(expand(text, lookup) == expected);
-  }
-}
-
-namespace {
-
-model::ConfigRef ref(model::ConfigRef::Kind kind, const char* name, const char* key, bool optional = false) {
-  model::ConfigRef r;
-  r.kind = kind;
-  r.name = name;
-  r.key = key;
-  r.optional = optional;
-  return r;
-}
-
-model::EnvVar var(const char* name, const char* value) {
-  model::EnvVar v;
-  v.name = name;
-  v.value = value;
-  return v;
-}
-
-ConfigSource source(model::ConfigRef::Kind kind, const char* name) {
-  ConfigSource s;
-  s.kind = kind;
-  s.name = name;
-  return s;
-}
-
-}  // namespace
-
-TEST_CASE("envFrom comes first, env wins, later values see earlier ones") {
-  using Kind = model::ConfigRef::Kind;
-  model::PodSpec pod = test::a_pod();
-  auto& container = pod.containers.edit()[0];
-  model::ConfigRef all = ref(Kind::kConfigMap, "settings", "");
-  all.prefix = "P_";
-  container.env_from = {all};
-  model::EnvVar token;
-  token.name = "TOKEN";
-  token.from = ref(Kind::kSecret, "keys", "token");
-  container.env = {var("P_A", "over $(P_A)"), token, var("URL", "http://$(TOKEN)@$(P_B)/$(MISSING)")};
-  container.command = {"run", "$(URL)", "$$(URL)"};
-  CHECK(config_sources(pod) == std::vector{source(Kind::kConfigMap, "settings"), source(Kind::kSecret, "keys")});
-
-  ConfigData data;
-  data[source(Kind::kConfigMap, "settings")] = {{{"A", "a"}, {"B", "b"}}};
-  data[source(Kind::kSecret, "keys")] = {{{"token", "s3"}}};
-  const auto resolved = resolve_containers(pod, data);
-  REQUIRE(resolved);
-  const std::vector<std::pair<std::string, std::string>> expected{
-      {"P_A", "over a"}, {"P_B", "b"}, {"TOKEN", "s3"}, {"URL", "http://s3@b/$(MISSING)"}};
-  CHECK((*resolved)[0].env == expected);
-  CHECK((*resolved)[0].command == std::vector<std::string>{"run", "http://s3@b/$(MISSING)", "$(URL)"});
-}
-
-TEST_CASE("a mandatory object or key that is missing is named; an optional one is left out") {
-  using Kind = model::ConfigRef::Kind;
-  model::PodSpec pod = test::a_pod();
-  model::EnvVar v;
-  v.name = "X";
-  v.from = ref(Kind::kSecret, "keys", "x");
-  pod.containers.edit()[0].env = {v};
-  ConfigData data;
-  data[source(Kind::kSecret, "keys")] = std::nullopt;
-  auto resolved = resolve_containers(pod, data);
-  REQUIRE_FALSE(resolved);
-  CHECK(resolved.error().kind == base::ErrorKind::kNotFound);
-  CHECK(resolved.error().message == "secret \"keys\" not found in namespace team-a");
-  data[source(Kind::kSecret, "keys")] = {{{"y", "1"}}};
-  CHECK(resolve_containers(pod, data).error().message == "couldn't find key x in Secret team-a/keys");
-  pod.containers.edit()[0].env[0].from->optional = true;
-  resolved = resolve_containers(pod, data);
-  REQUIRE(resolved);
-  CHECK((*resolved)[0].env.empty());
 }

@@ -78,11 +78,11 @@ TEST_CASE("ConfigMaps and Secrets are read byte for byte") {
   w.api.answer(R"({"kind":"ConfigMap"})");
   const auto map = w.reactor.run(w.client.get_config_map("team-a", "cfg", w.soon()));
   REQUIRE(map.has_value());
-  CHECK(*map == std::map<std::string, std::string>{{"a", "x\ny"}, {"b.c-d", ""}, {"e", "\xC3\xA4"}});
+  CHECK(map->data == std::map<std::string, std::string>{{"a", "x\ny"}, {"b.c-d", ""}, {"e", "\xC3\xA4"}});
   const auto secret = w.reactor.run(w.client.get_secret("team-a", "keys", w.soon()));
   REQUIRE(secret.has_value());
-  CHECK(*secret == std::map<std::string, std::string>{{"token", std::string("secret\0", 7)}, {"empty", ""}});
-  CHECK(w.reactor.run(w.client.get_config_map("team-a", "none", w.soon()))->empty());
+  CHECK(secret->data == std::map<std::string, std::string>{{"token", std::string("secret\0", 7)}, {"empty", ""}});
+  CHECK(w.reactor.run(w.client.get_config_map("team-a", "none", w.soon()))->data.empty());
   CHECK(w.api.requests.at(0).target == "/api/v1/namespaces/team-a/configmaps/cfg");
   CHECK(w.api.requests.at(1).target == "/api/v1/namespaces/team-a/secrets/keys");
 }

@@ -100,7 +100,7 @@ const std::map<std::string, std::string>& expectations() {
       {"spec.serviceAccountName", "accepted"},
       {"spec.serviceAccount", "accepted"},
       {"spec.automountServiceAccountToken", "accepted"},
-      {"spec.enableServiceLinks", "accepted"},
+      {"spec.enableServiceLinks", "honoured"},
       {"spec.imagePullSecrets", "registry_auth"},
       {"spec.dnsPolicy", "dns_config"},
       {"spec.dnsConfig", "dns_config"},
