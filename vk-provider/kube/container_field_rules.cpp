@@ -45,8 +45,8 @@ constexpr FieldRule kRules[] = {
     honoured("spec.containers[].env[].valueFrom.secretKeyRef.name"),
     honoured("spec.containers[].env[].valueFrom.secretKeyRef.key"),
     honoured("spec.containers[].env[].valueFrom.secretKeyRef.optional"),
-    refused("spec.containers[].env[].valueFrom.fieldRef", kNotYet),
-    refused("spec.containers[].env[].valueFrom.resourceFieldRef", kNotYet),
+    honoured("spec.containers[].env[].valueFrom.fieldRef"),
+    honoured("spec.containers[].env[].valueFrom.resourceFieldRef"),
     refused("spec.containers[].env[].valueFrom.fileKeyRef",
             "a file that another container writes cannot be read before this one is made"),
 

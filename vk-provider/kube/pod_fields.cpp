@@ -259,7 +259,7 @@ bool Walk::apply_special(const FieldRule& rule, std::string_view value) {
     return in_init_ && value == "\"Always\"";  // a sidecar, for which the row of init containers speaks
   } else if (rule.path == "spec.containers[].env[].valueFrom.fieldRef") {
     const std::string field = json_string_or_empty(json_member(value, "fieldPath"));
-    if (is_readable_field(field)) return false;
+    if (is_readable_field(field)) return true;
     report(std::nullopt, field.starts_with("status.podIP") ? kAddressUnknown : kUnknownPath);
   } else if (rule.path == "spec.volumes[].projected.sources[].serviceAccountToken") {
     if (send_token_) return false;
@@ -271,7 +271,7 @@ bool Walk::apply_special(const FieldRule& rule, std::string_view value) {
 }
 
 void Walk::apply(const FieldRule& rule, std::string_view value) {
-  if (rule.treatment != FieldClass::kNeeds || apply_special(rule, value)) return;
+  if (apply_special(rule, value) || rule.treatment != FieldClass::kNeeds) return;
   if (json_is_object(value) && !JsonObject(value).next()) return;
   if (json_is_array(value) && !JsonArray(value).next()) return;
   const std::string word = json_string(value).value_or(std::string(value));

@@ -30,8 +30,8 @@ const std::map<std::string, std::string>& expectations() {
       {"spec.containers[].ports[].hostIP", "refused"},
       {"spec.containers[].env", "honoured"},
       {"spec.containers[].envFrom", "honoured"},
-      {"spec.containers[].env[].valueFrom.fieldRef", "refused"},
-      {"spec.containers[].env[].valueFrom.resourceFieldRef", "refused"},
+      {"spec.containers[].env[].valueFrom.fieldRef", "honoured"},
+      {"spec.containers[].env[].valueFrom.resourceFieldRef", "honoured"},
       {"spec.containers[].env[].valueFrom.fileKeyRef", "refused"},
       {"spec.containers[].resources", "honoured"},
       {"spec.containers[].resources.claims", "refused"},
@@ -246,6 +246,11 @@ Json pod_with(const Field& field) {
     if (map) at = &(*at)["cpu"];
   }
   *at = sample(field);
+  if (field.path.find(".env[].valueFrom.fieldRef.") != std::string::npos) {
+    // Of the paths that a pod may read only those that exist are honoured.
+    const std::string list = field.path.substr(5, field.path.find("[]") - 5);
+    pod["spec"][list][0]["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] = "metadata.name";
+  }
   const std::string probe = probe_of(field.path);
   const std::string handler = handler_of(field.path);
   if (probe.empty() || handler == "exec") return pod;
