@@ -49,6 +49,7 @@ def test_what_a_pod_knows_of_itself(make_world: Worlds) -> None:
     world.wait_ready("known")
     given = environment(world, uid)
     node = world.cluster.get(f"/api/v1/nodes/{world.node}")
+    assert node["status"]["allocatable"]["cpu"] == "1k"
     pod = world.pod("known")
     assert pod is not None
     expected = {
@@ -62,7 +63,7 @@ def test_what_a_pod_knows_of_itself(make_world: Worlds) -> None:
         "HOST": pod["status"]["hostIP"],
         "MEMORY": "62",  # 65,000,000 bytes are 61.99 MiB
         "CPU": "1",
-        "NODE_CPU": node["status"]["allocatable"]["cpu"],
+        "NODE_CPU": "1000",
         "ALL": "known/62",
     }
     assert {key: given.get(key) for key in expected} == expected
