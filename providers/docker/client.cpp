@@ -19,6 +19,16 @@ std::string container_path(const std::string& id, std::string_view verb = "") {
   return "/containers/" + net::encode_path_segment(id) + std::string(verb);
 }
 
+net::HttpRequest json_request(net::Method method, std::string_view api, std::string_view target, std::string body) {
+  net::HttpRequest request;
+  request.method = method;
+  request.target = std::string(api) + std::string(target);
+  request.max_response = kLargestListing;
+  if (!body.empty()) request.content_type = "application/json";
+  request.body = std::move(body);
+  return request;
+}
+
 ErrorKind kind_of_refusal(int status) {
   if (status == 401) return ErrorKind::kUnauthenticated;
   if (status == 403) return ErrorKind::kPermission;
@@ -73,12 +83,7 @@ base::Error EngineClient::refusal(const net::HttpResponse& response, std::string
 
 async::Task<net::HttpResponse> EngineClient::send(net::Method method, std::string target, std::string body,
                                                   base::Deadline deadline) {
-  net::HttpRequest request;
-  request.method = method;
-  request.target = std::string(kApi) + target;
-  request.max_response = kLargestListing;
-  request.body = std::move(body);
-  auto response = co_await http_->send(std::move(request), deadline);
+  auto response = co_await http_->send(json_request(method, kApi, target, std::move(body)), deadline);
   if (!response) co_return base::fail(named(std::move(response.error())));
   co_return std::move(*response);
 }
@@ -89,15 +94,7 @@ std::string EngineClient::path_of(const std::string& container, std::string_view
 
 async::Task<Answer> EngineClient::write(net::Method method, std::string target, std::string body,
                                         base::Deadline deadline) {
-  net::HttpRequest request;
-  request.method = method;
-  request.target = std::string(kApi) + target;
-  request.max_response = kLargestListing;
-  if (!body.empty()) {
-    request.body = std::move(body);
-    request.content_type = "application/json";
-  }
-  co_return co_await answer_to(std::move(request), deadline);
+  co_return co_await answer_to(json_request(method, kApi, target, std::move(body)), deadline);
 }
 
 async::Task<Answer> EngineClient::answer_to(net::HttpRequest request, base::Deadline deadline) {

@@ -134,6 +134,9 @@ class DockerModelClient final : public net::HttpClient {
   async::Task<net::HttpResponse> carry_out(net::HttpRequest request, base::Deadline deadline) {
     if (deadline <= engine_.timers_.now()) co_return base::fail(ErrorKind::kDeadline, "the deadline has passed");
     if (!engine_.reachable) co_return base::fail(unreachable());
+    if (!request.body.empty() && request.content_type.empty()) {
+      co_return DockerEngineModel::answer(400, {{"message", "Content-Type specified () must be 'application/json'"}});
+    }
     if (engine_.before) {
       if (auto instead = engine_.before(request)) co_return std::move(*instead);
     }
