@@ -47,7 +47,7 @@ def test_what_no_provider_can_honour_is_refused_before_anything_is_bought(
         return found
 
     wait_for(lambda: world.events(uid), "an event says so", timeout=20)
-    pod = world.pod("single")
+    pod = world.wait_pod("single", lambda p: container_state(p)[0] == "waiting", "refused")
     kind, state = container_state(pod)
     assert (phase(pod), kind, state["reason"]) == ("Pending", "waiting", "UnsupportedPodSpec")
     for field in (
