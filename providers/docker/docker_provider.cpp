@@ -55,10 +55,33 @@ base::Result<std::unique_ptr<provider::Provider>> make(base::ProviderName name, 
 }  // namespace
 
 model::CapabilitySet capabilities() {
-  return {Capability::kExitCode, Capability::kRestartContainer, Capability::kKeepStopped,
-          Capability::kPortsTcp, Capability::kPortsHttp,        Capability::kStopGrace,
-          Capability::kRegions,  Capability::kEntrypoint,       Capability::kWorkingDir,
-          Capability::kExec,     Capability::kAttach,           Capability::kDial};
+  return {Capability::kMultiContainer,
+          Capability::kInitContainers,
+          Capability::kFiles,
+          Capability::kVolumes,
+          Capability::kShm,
+          Capability::kSecurityContext,
+          Capability::kSharedProcesses,
+          Capability::kHostname,
+          Capability::kHostAliases,
+          Capability::kDnsConfig,
+          Capability::kStopSignal,
+          Capability::kTerminationMessage,
+          Capability::kPutFiles,
+          Capability::kTty,
+          Capability::kRegistryAuth,
+          Capability::kExec,
+          Capability::kAttach,
+          Capability::kDial,
+          Capability::kExitCode,
+          Capability::kRestartContainer,
+          Capability::kKeepStopped,
+          Capability::kPortsTcp,
+          Capability::kPortsHttp,
+          Capability::kStopGrace,
+          Capability::kRegions,
+          Capability::kEntrypoint,
+          Capability::kWorkingDir};
 }
 
 provider::ProviderType provider_type() {

@@ -34,9 +34,10 @@ CreateRequest to_request(const model::Placement& placement, const model::Resolve
 }  // namespace
 
 model::CapabilitySet capabilities() {
-  return {Capability::kMultiContainer, Capability::kExitCode,   Capability::kRestartContainer, Capability::kKeepStopped,
-          Capability::kPortsTcp,       Capability::kPortsHttp,  Capability::kStopGrace,        Capability::kRegions,
-          Capability::kSpot,           Capability::kEntrypoint, Capability::kWorkingDir};
+  return {
+      Capability::kMultiContainer, Capability::kInitContainers, Capability::kExitCode,   Capability::kRestartContainer,
+      Capability::kKeepStopped,    Capability::kPortsTcp,       Capability::kPortsHttp,  Capability::kStopGrace,
+      Capability::kRegions,        Capability::kSpot,           Capability::kEntrypoint, Capability::kWorkingDir};
 }
 
 FakeProvider::FakeProvider(base::ProviderName name, std::unique_ptr<FakeCloud> owned, std::unique_ptr<FakeCloudApi> api,

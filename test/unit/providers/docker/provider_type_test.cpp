@@ -78,10 +78,32 @@ TEST_CASE_METHOD(TypeFixture, "docker type: a provider of the configured name, o
   CHECK(provider.info().settle_time == std::chrono::seconds(5));
   CHECK_FALSE(provider.info().address_routable);
   using model::Capability;
-  for (const Capability c :
-       {Capability::kExitCode, Capability::kRestartContainer, Capability::kKeepStopped, Capability::kPortsTcp,
-        Capability::kPortsHttp, Capability::kStopGrace, Capability::kRegions, Capability::kEntrypoint,
-        Capability::kWorkingDir, Capability::kExec, Capability::kAttach, Capability::kDial}) {
+  for (const Capability c : {Capability::kMultiContainer,
+                             Capability::kInitContainers,
+                             Capability::kFiles,
+                             Capability::kVolumes,
+                             Capability::kShm,
+                             Capability::kSecurityContext,
+                             Capability::kSharedProcesses,
+                             Capability::kHostname,
+                             Capability::kHostAliases,
+                             Capability::kDnsConfig,
+                             Capability::kStopSignal,
+                             Capability::kTerminationMessage,
+                             Capability::kTty,
+                             Capability::kRegistryAuth,
+                             Capability::kExitCode,
+                             Capability::kRestartContainer,
+                             Capability::kKeepStopped,
+                             Capability::kPortsTcp,
+                             Capability::kPortsHttp,
+                             Capability::kStopGrace,
+                             Capability::kRegions,
+                             Capability::kEntrypoint,
+                             Capability::kWorkingDir,
+                             Capability::kExec,
+                             Capability::kAttach,
+                             Capability::kDial}) {
     CHECK(provider.info().capabilities.has(c));
   }
   for (const Capability c : {Capability::kLogs, Capability::kSamples}) {
