@@ -86,7 +86,7 @@ std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEn
   }
   core::Selection selection =
       core::select_offer(needs, *entry.profile, d_.providers->abilities(), offers, entry.record.tried, now);
-  if (selection.winner) return std::move(*selection.winner);
+  if (selection.winner) return std::move(selection.winner);
   entry.resolved.reset();
   base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
   if (selection.again_at) again = std::min(again, *selection.again_at);

@@ -56,7 +56,7 @@ class CapturedErrors {
   std::string text() {
     std::fflush(stderr);
     std::string out;
-    std::rewind(file_);
+    REQUIRE(std::fseek(file_, 0, SEEK_SET) == 0);
     for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) out += static_cast<char>(c);
     return out;
   }

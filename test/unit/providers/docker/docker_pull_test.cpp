@@ -50,7 +50,8 @@ struct PullRig : DockerRig {
     engine().pulls[kImage] = done;
     model::ResolvedPod wanted = pod(model::RestartPolicy::kAlways, kImage);
     wanted.pull_auth = std::move(accounts);
-    REQUIRE(create(placement("spw-a"), std::move(wanted)));
+    const auto bought = create(placement("spw-a"), std::move(wanted));
+    REQUIRE(bought);
     pass(5s);
     const auto instance = get("spw-a");
     REQUIRE(instance);
