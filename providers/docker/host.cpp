@@ -148,13 +148,19 @@ async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefi
   if (!tags) co_return base::fail(tags.error());
   const auto observed = co_await observe(std::string(kLabelTag), deadline);
   if (!observed) co_return base::fail(observed.error());
-  InstanceGroups groups = group_by_tag(observed->entries);
-  for (const std::string& tag : *tags) {
-    if (!reservations_.contains(tag)) groups.try_emplace(tag);  // otherwise its sandbox is being made
-  }
+  const InstanceGroups groups = group_by_tag(observed->entries);
   std::vector<model::Instance> instances;
   for (const auto& [tag, group] : groups) {
     if (tag.starts_with(tag_prefix)) instances.push_back(view(tag, group, *observed));
+  }
+  for (const std::string& tag : *tags) {
+    const bool being_made = reservations_.contains(tag);
+    if (being_made || groups.contains(tag) || !tag.starts_with(tag_prefix)) continue;
+    // All that is left of an instance, or a listing that leaves its containers out: which of them, a second look tells.
+    auto left = co_await get(tag, deadline);
+    if (!left && left.error().kind == base::ErrorKind::kNotFound) continue;
+    if (!left) co_return base::fail(std::move(left.error()));
+    instances.push_back(std::move(*left));
   }
   forget_what_is_gone(*observed);
   co_return instances;

@@ -260,6 +260,22 @@ TEST_CASE("docker volumes: an instance of which only volumes are left is found a
   CHECK(rig.terminate("spw-a").error().kind == ErrorKind::kNotFound);
 }
 
+TEST_CASE("docker volumes: a listing without the containers is not believed while their volumes stand") {
+  DockerRig rig;
+  REQUIRE(rig.create(DockerRig::placement("spw-a"), pod_with_volumes()));
+  rig.settle();
+  REQUIRE(rig.list()->instances.at(0).state == InstanceState::kRunning);
+  rig.engine().before = [](const net::HttpRequest& request) -> std::optional<DockerEngineModel::Response> {
+    const bool of_all = request.target.contains("/containers/json") && !request.target.contains("spw-a");
+    if (!of_all) return std::nullopt;
+    return DockerEngineModel::answer(200, nlohmann::json::array());
+  };
+  const auto owned = rig.list();
+  REQUIRE(owned);
+  REQUIRE(owned->instances.size() == 1);
+  CHECK(owned->instances[0].state == InstanceState::kRunning);
+}
+
 TEST_CASE("docker volumes: the termination message is that of the last run") {
   DockerRig rig;
   REQUIRE(rig.create(DockerRig::placement("spw-a"), pod_with_volumes()));
