@@ -362,3 +362,20 @@ def test_rights_names_and_last_words(world: World) -> None:
         "1234", "2345", "modest-host", "1", "modest 2", "3456", "1", "read-only",
     ]  # fmt: skip
     assert status_of(pod, "main")["state"]["terminated"]["message"] == "done\n"
+
+
+def test_a_token_of_the_service_account_is_sent_only_where_the_pod_says_so(world: World) -> None:
+    at = "/var/run/secrets/kubernetes.io/serviceaccount"
+    script = f"cut -d. -f2 {at}/token 2>/dev/null || echo none; cat {at}/namespace 2>/dev/null || :"
+    spec = {"restartPolicy": "Never", "containers": [sh("main", script)]}
+    sent = create(
+        world, "sent", spec, annotations={"spillway.dev/send-service-account-token": "true"}
+    )
+    withheld = create(world, "withheld", spec)
+    world.wait_phase("sent", "Succeeded")
+    world.wait_phase("withheld", "Succeeded")
+    assert output(world, withheld, "main") == "none"
+    payload, namespace = output(world, sent, "main").split("\n")
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    assert claims["kubernetes.io"]["pod"] == {"name": "sent", "uid": sent}
+    assert namespace == world.namespace

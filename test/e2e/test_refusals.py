@@ -13,7 +13,7 @@ from .world import World, container_state, phase
 UNSUPPORTED = {"hostNetwork": True, "hostPID": True}
 CONTAINER = {
     "securityContext": {"privileged": True},
-    "ports": [{"containerPort": 80, "hostPort": 80}],
+    "env": [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
 }
 
 
@@ -54,7 +54,7 @@ def test_what_no_provider_can_honour_is_refused_before_anything_is_bought(
         "spec.hostNetwork",
         "spec.hostPID",
         "spec.containers[0].securityContext.privileged",
-        "spec.containers[0].ports[0].hostPort",
+        "spec.containers[0].env[0].valueFrom.fieldRef",
     ):
         assert field in state["message"]
     while time.monotonic() - begin < 57:
