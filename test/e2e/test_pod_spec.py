@@ -292,8 +292,9 @@ def test_hooks_run_after_the_start_and_before_the_end(world: World) -> None:
                 ),
                 sh(
                     "watch",
-                    "while ! grep -q stopping /work/log; do sleep 0.1; done; cat /work/log; "
-                    + FOREVER,
+                    # It stays for a moment, so that it can be read.
+                    "trap '' TERM; while ! grep -q stopping /work/log; do sleep 0.1; done;"
+                    "cat /work/log; sleep 5",
                     volumeMounts=mount,
                 ),
             ],
