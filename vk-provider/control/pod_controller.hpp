@@ -133,10 +133,10 @@ class PodController {
   // The purchase and the rest of provider calls (pod_purchase.cpp).
   void choose(const base::PodUid& uid, PodEntry& entry);
   async::Loop resolve_then_buy(Job job);
-  boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> resolve(model::PodSpecPtr spec,
-                                                                                     const model::NodeProfile* profile);
+  static const core::Requirements& needs_of(PodEntry& entry);
+  boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> resolve(PodEntry& entry);
   /// The offer to buy. Without one the pod is told why, and waits.
-  std::optional<model::Offer> select(const base::PodUid& uid, PodEntry& entry, const core::Requirements& needs);
+  std::optional<model::Offer> select(const base::PodUid& uid, PodEntry& entry);
   void buy(const base::PodUid& uid, PodEntry& entry);
   async::Loop create(Job job);
   async::Loop call_provider(Job job);

@@ -26,11 +26,18 @@ bool is_about(const PodEntry& entry, const base::InstanceTag& tag) {
 
 }  // namespace
 
+const core::Requirements& PodController::needs_of(PodEntry& entry) {
+  if (!entry.needs) {
+    entry.needs = std::make_unique<const core::Requirements>(
+        core::compute_requirements(*entry.record.spec, entry.profile->public_ports));
+  }
+  return *entry.needs;
+}
+
 void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
   const model::PodSpec& spec = *entry.record.spec;
   const base::TimePoint now = d_.timers->now();
-  const core::Requirements needs = core::compute_requirements(spec, entry.profile->public_ports);
-  if (auto refusal = core::refusal(spec, needs, d_.providers->abilities())) {
+  if (auto refusal = core::refusal(spec, needs_of(entry), d_.providers->abilities())) {
     return post(uid, core::event::Refused{std::move(refusal->message), brake_.hold_refused(spec.owner_key(), now),
                                           refusal->why});
   }
@@ -39,13 +46,13 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
                                        "an earlier pod of the same owner failed; the next launch waits", launch_at});
   }
   // What nobody sells is not worth a read.
-  if (select(uid, entry, needs)) reads_.push(Job{uid, core::action::Choose{}});
+  if (select(uid, entry)) reads_.push(Job{uid, core::action::Choose{}});
 }
 
 async::Loop PodController::resolve_then_buy(Job job) {
-  const PodEntry* const before = store_.find(job.uid);
+  PodEntry* const before = store_.find(job.uid);
   if (before == nullptr || !std::holds_alternative<model::Choosing>(before->record.stage)) co_return;
-  auto pod = co_await resolve(before->record.spec, before->profile);
+  auto pod = co_await resolve(*before);
   PodEntry* const entry = store_.find(job.uid);
   if (entry == nullptr || !std::holds_alternative<model::Choosing>(entry->record.stage)) co_return;
   if (!pod) {
@@ -56,11 +63,10 @@ async::Loop PodController::resolve_then_buy(Job job) {
   buy(job.uid, *entry);
 }
 
-boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> PodController::resolve(
-    model::PodSpecPtr spec, const model::NodeProfile* profile) {
-  const model::PodKey key = spec->key;
-  std::vector<int> ports = core::compute_requirements(*spec, profile->public_ports).public_ports;
-  Resolution resolution = co_await resolver_.resolve(std::move(spec), *profile, std::move(ports));
+boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> PodController::resolve(PodEntry& entry) {
+  // The entry may go while the objects are read.
+  const model::PodKey key = entry.record.key();
+  Resolution resolution = co_await resolver_.resolve(entry.record.spec, *entry.profile, needs_of(entry).public_ports);
   for (core::Note& note : resolution.notes) {
     d_.events->warning(kube::target_of(key), std::move(note.reason), std::move(note.message));
   }
@@ -69,8 +75,7 @@ boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> PodCo
   co_return std::move(resolution.pod);
 }
 
-std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEntry& entry,
-                                                  const core::Requirements& needs) {
+std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEntry& entry) {
   const base::TimePoint now = d_.timers->now();
   const std::vector<core::OfferBook::Entry> offers = d_.offers->entries(now);
   const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(), [&](const auto& p) {
@@ -85,7 +90,7 @@ std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEn
     return std::nullopt;
   }
   core::Selection selection =
-      core::select_offer(needs, *entry.profile, d_.providers->abilities(), offers, entry.record.tried, now);
+      core::select_offer(needs_of(entry), *entry.profile, d_.providers->abilities(), offers, entry.record.tried, now);
   if (selection.winner) return std::move(selection.winner);
   entry.resolved.reset();
   base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
@@ -100,8 +105,7 @@ std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEn
 
 /// Chooses again: prices may have moved while the pod was resolved.
 void PodController::buy(const base::PodUid& uid, PodEntry& entry) {
-  const core::Requirements needs = core::compute_requirements(*entry.record.spec, entry.profile->public_ports);
-  const auto offer = select(uid, entry, needs);
+  const auto offer = select(uid, entry);
   if (!offer) return;
   const base::TimePoint now = d_.timers->now();
   const auto tag = d_.ownership.make_tag(uid, entry.record.attempt + 1);
@@ -148,7 +152,7 @@ async::Loop PodController::create(Job job) {
   provider::ThrottledProvider* const provider = d_.providers->find(placement.provider);
   std::shared_ptr<const model::ResolvedPod> pod = entry->resolved;
   if (!pod) {
-    auto resolved = co_await resolve(entry->record.spec, entry->profile);
+    auto resolved = co_await resolve(*entry);
     if (!resolved) {
       co_return post(job.uid,
                      core::event::CreateFailed{base::Error(base::ErrorKind::kUnavailable, resolved.error().message)});
@@ -166,6 +170,7 @@ async::Loop PodController::create(Job job) {
   if (entry == nullptr || !is_about(*entry, placement.tag)) co_return;
   if (instance) {
     entry->resolved.reset();
+    entry->needs.reset();
     co_return post(job.uid, core::event::Created{std::move(*instance)});
   }
   log::warn("create failed", {{"pod", entry->record.key().to_string()},

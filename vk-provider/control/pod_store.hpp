@@ -30,6 +30,8 @@ struct PodEntry {
 
   // From Choose until the create was accepted. Holds secrets.
   std::shared_ptr<const model::ResolvedPod> resolved;
+  /// What the spec asks for, computed when it is first chosen for; let go of with `resolved`, once it is bought.
+  std::unique_ptr<const core::Requirements> needs;
 };
 
 class PodStore {
