@@ -18,11 +18,10 @@ const base::BackoffPolicy kEngineBackoff{std::chrono::seconds(1), std::chrono::s
 // A busy engine refuses what it does a moment later.
 constexpr int kMostRefusals = 3;
 
-StartFailure failure(std::string reason, std::string message, bool image_error) {
+StartFailure failure(std::string reason, std::string message) {
   StartFailure out;
   out.reason = std::move(reason);
   out.message = std::move(message);
-  out.image_error = image_error;
   return out;
 }
 
@@ -85,8 +84,8 @@ asio::awaitable<Host::Step> Host::look(WorkPtr work, PlanPtr plan, std::shared_p
     if (!existing && existing.error().kind == ErrorKind::kNotFound) continue;
     if (!existing) co_return Step::kAgain;
     if (label(existing->labels, kLabelTag) != plan->tag) {
-      work->progress.failures[name] = failure(
-          "CreateContainerError", "the name of the container is taken by one that is not ours; remove it", false);
+      work->progress.failures[name] =
+          failure("CreateContainerError", "the name of the container is taken by one that is not ours; remove it");
       co_return Step::kFailed;
     }
     (*ids)[i] = existing->id;
@@ -117,7 +116,7 @@ asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, siz
   if (user != Step::kDone) co_return user;
   auto body = encode_container(*plan, index, *around, config_);
   if (!body) {
-    work->progress.failures[container.name] = failure("CreateContainerConfigError", body.error().message, false);
+    work->progress.failures[container.name] = failure("CreateContainerConfigError", body.error().message);
     co_return Step::kFailed;
   }
   const std::string name = container_name(plan->tag, container.name);
@@ -132,7 +131,7 @@ asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, siz
   if (facts || facts.error().kind != ErrorKind::kNotFound) co_return Step::kAgain;
   // Taken, and yet nobody has it: the create of a daemon that died is still being carried out.
   if (answer->status == 409) co_return Step::kAgain;
-  work->progress.failures[container.name] = failure("CreateContainerError", answer->text, false);
+  work->progress.failures[container.name] = failure("CreateContainerError", answer->text);
   co_return Step::kFailed;
 }
 
@@ -145,7 +144,7 @@ asio::awaitable<Host::Step> Host::start_container(WorkPtr work, std::string cont
     // Running after all, or refused for good: then the container shows exit code and text by itself.
     if (!facts->never_started()) co_return Step::kDone;
     if (refusals >= kMostRefusals) {
-      work->progress.failures[container] = failure("RunContainerError", answer->text, false);
+      work->progress.failures[container] = failure("RunContainerError", answer->text);
       co_return Step::kFailed;
     }
     co_await work->pause->wait_until(in(base::backoff_delay(kEngineBackoff, refusals)));

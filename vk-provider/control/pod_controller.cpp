@@ -34,7 +34,6 @@ class PodController::NodeSink final : public kube::ReflectorSink {
   NodeSink(PodController& controller, const model::NodeProfile& profile) : controller_(controller), profile_(profile) {}
 
   void on_list_begin() override {
-    listing_ = true;
     for (auto& [uid, entry] : controller_.store_) {
       if (entry.profile == &profile_) entry.in_list = false;
     }
@@ -45,7 +44,6 @@ class PodController::NodeSink final : public kube::ReflectorSink {
       if (entry.profile == &profile_ && !entry.in_list && !entry.record.api_gone) gone.push_back(uid);
     }
     for (const base::PodUid& uid : gone) controller_.pod_gone(uid);
-    listing_ = false;
     listed_ = true;
     controller_.finish_recovery();
   }
@@ -57,13 +55,11 @@ class PodController::NodeSink final : public kube::ReflectorSink {
 
   const model::NodeProfile& profile() const { return profile_; }
   bool listed() const { return listed_; }
-  bool listing() const { return listing_; }
 
  private:
   PodController& controller_;
   const model::NodeProfile& profile_;
   bool listed_ = false;
-  bool listing_ = false;
 };
 
 PodController::PodController(PodDeps deps)
