@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "test/support/document_part.hpp"
 #include "test/unit/core/states_samples.hpp"
 #include "vk-provider/core/pod_fsm.hpp"
 
@@ -173,22 +173,9 @@ std::vector<std::string> make_table() {
   return lines;
 }
 
-/// The lines of the document between `<!-- NAME -->` and `<!-- end of NAME -->`.
-std::vector<std::string> part_of_document(const std::string& name) {
-  std::ifstream file{std::string(kDocument)};
-  std::vector<std::string> lines;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line == "<!-- end of " + name + " -->") return lines;
-    if (inside) lines.push_back(line);
-    if (line == "<!-- " + name + " -->") inside = true;
-  }
-  return {};
-}
-
 TEST_CASE("the document of states says what the code does") {
   const std::vector<std::string> code = make_table();
-  const std::vector<std::string> document = part_of_document("table of states");
+  const std::vector<std::string> document = test::part_of_document(kDocument, "table of states");
   INFO("unit_tests '[.states]' prints the table as it is now; it stands in " << kDocument);
   std::string heading;
   for (size_t i = 0; i < std::max(code.size(), document.size()); ++i) {
@@ -214,7 +201,7 @@ TEST_CASE("every event does something somewhere") {
 
 TEST_CASE("the document explains every kind of error once") {
   std::map<std::string, int> found;
-  for (const std::string& line : part_of_document("table of errors")) {
+  for (const std::string& line : test::part_of_document(kDocument, "table of errors")) {
     const size_t begin = line.find('`');
     const size_t end = line.find('`', begin + 1);
     if (begin != std::string::npos && end != std::string::npos) ++found[line.substr(begin + 1, end - begin - 1)];

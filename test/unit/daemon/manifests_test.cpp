@@ -1,5 +1,5 @@
 // What people really ask of GPU pods, as manifests of ours (test/data/pods/*.yaml), each with the verdict for a simple
-// cloud that runs one container per instance, and for machines with a container engine. A verdict is the fields that
+// cloud that runs one container per instance, and for the docker provider. A verdict is the fields that
 // stand in the way.
 #include <catch2/catch.hpp>
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/docker/docker_provider.hpp"
 #include "test/unit/daemon/manifest_verdicts.hpp"
 #include "vk-provider/daemon/cli_explain.hpp"
 
@@ -22,31 +23,6 @@ namespace {
 
 const CapabilitySet kSimple = {Capability::kExitCode, Capability::kRestartContainer, Capability::kEntrypoint,
                                Capability::kPortsTcp, Capability::kPortsHttp,        Capability::kRegistryAuth};
-
-const CapabilitySet kEngine = {Capability::kExitCode,
-                               Capability::kRestartContainer,
-                               Capability::kEntrypoint,
-                               Capability::kPortsTcp,
-                               Capability::kPortsHttp,
-                               Capability::kRegistryAuth,
-                               Capability::kMultiContainer,
-                               Capability::kInitContainers,
-                               Capability::kFiles,
-                               Capability::kVolumes,
-                               Capability::kShm,
-                               Capability::kSecurityContext,
-                               Capability::kSharedProcesses,
-                               Capability::kHostname,
-                               Capability::kHostAliases,
-                               Capability::kDnsConfig,
-                               Capability::kStopSignal,
-                               Capability::kTerminationMessage,
-                               Capability::kPutFiles,
-                               Capability::kTty,
-                               Capability::kExec,
-                               Capability::kDial,
-                               Capability::kWorkingDir,
-                               Capability::kStopGrace};
 
 using Paths = std::set<std::string>;
 using spillway::test::manifest_verdicts;
@@ -94,7 +70,7 @@ TEST_CASE("every manifest has its verdict on a simple cloud") {
 }
 
 TEST_CASE("every manifest has its verdict on machines with an engine") {
-  for (const ExplainedPod& pod : judged(kEngine)) {
+  for (const ExplainedPod& pod : judged(spillway::providers::docker::capabilities())) {
     CAPTURE(pod.object.name);
     REQUIRE(manifest_verdicts().contains(pod.object.name));
     CHECK(obstacles(pod) == manifest_verdicts().at(pod.object.name).engine);
@@ -102,7 +78,7 @@ TEST_CASE("every manifest has its verdict on machines with an engine") {
 }
 
 TEST_CASE("what the manifests ask of an offer") {
-  const auto pods = judged(kEngine);
+  const auto pods = judged(spillway::providers::docker::capabilities());
   const auto& quantities = find(pods, "every-quantity").needs;
   CHECK(quantities.cpu_milli == 1500);
   CHECK(quantities.memory == (1LL << 29) + 12'000'000'000);

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "providers/builtin.hpp"
+#include "test/support/document_part.hpp"
 #include "vk-provider/kube/pod_fields.hpp"
 
 namespace spillway {
@@ -106,22 +106,9 @@ std::vector<std::string> make_table() {
   return out;
 }
 
-/// The lines of the document between `<!-- NAME -->` and `<!-- end of NAME -->`.
-std::vector<std::string> part_of_document(const std::string& name) {
-  std::ifstream file{std::string(kDocument)};
-  std::vector<std::string> lines;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line == "<!-- end of " + name + " -->") return lines;
-    if (inside) lines.push_back(line);
-    if (line == "<!-- " + name + " -->") inside = true;
-  }
-  return {};
-}
-
 TEST_CASE("the document of providers says which fields they honour") {
   const std::vector<std::string> code = make_table();
-  const std::vector<std::string> document = part_of_document("table of fields");
+  const std::vector<std::string> document = test::part_of_document(kDocument, "table of fields");
   INFO("unit_tests '[.fields]' prints the table as it is now; it stands in " << kDocument);
   for (size_t i = 0; i < std::max(code.size(), document.size()); ++i) {
     const std::string found = i < code.size() ? code[i] : "(the table ends)";
