@@ -110,6 +110,8 @@ class EngineClient {
                                       base::Deadline deadline);
   async::Task<Answer> write(net::Method method, std::string target, std::string body, base::Deadline deadline);
   async::Task<Answer> answer_to(net::HttpRequest request, base::Deadline deadline);
+  /// A body that is not JSON, and not large. `what` names it in errors.
+  async::Task<std::string> read_bytes(std::string target, std::string what, base::Deadline deadline);
   static std::string path_of(const std::string& container, std::string_view rest);
   async::Task<Answer> slow_post(std::string target, base::Deadline deadline);
   /// Of an answer of 400 or more to a read.

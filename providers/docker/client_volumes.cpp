@@ -22,24 +22,24 @@ async::Task<Answer> EngineClient::upload(std::string container, std::string tar,
   co_return co_await answer_to(std::move(request), deadline);
 }
 
-async::Task<std::string> EngineClient::download(std::string container, std::string path, base::Deadline deadline) {
+async::Task<std::string> EngineClient::read_bytes(std::string target, std::string what, base::Deadline deadline) {
   net::HttpRequest request;
-  request.target = path_of(container, "/archive?path=" + net::encode_query_value(path));
+  request.target = std::move(target);
   request.max_response = kLargestFile;
-  const auto response = co_await http_->send(std::move(request), deadline);
+  auto response = co_await http_->send(std::move(request), deadline);
   if (!response) co_return base::fail(named(response.error()));
-  if (response->status != 200) co_return base::fail(refusal(*response, "file " + path));
-  co_return response->body;
+  if (response->status != 200) co_return base::fail(refusal(*response, what));
+  co_return std::move(response->body);
+}
+
+async::Task<std::string> EngineClient::download(std::string container, std::string path, base::Deadline deadline) {
+  std::string target = path_of(container, "/archive?path=" + net::encode_query_value(path));
+  co_return co_await read_bytes(std::move(target), "file " + path, deadline);
 }
 
 async::Task<std::string> EngineClient::log_tail(std::string container, int lines, base::Deadline deadline) {
-  net::HttpRequest request;
-  request.target = path_of(container, "/logs?stdout=true&stderr=true&tail=" + std::to_string(lines));
-  request.max_response = kLargestFile;
-  const auto response = co_await http_->send(std::move(request), deadline);
-  if (!response) co_return base::fail(named(response.error()));
-  if (response->status != 200) co_return base::fail(refusal(*response, "log of container " + container));
-  co_return response->body;
+  std::string target = path_of(container, "/logs?stdout=true&stderr=true&tail=" + std::to_string(lines));
+  co_return co_await read_bytes(std::move(target), "log of container " + container, deadline);
 }
 
 async::Task<std::vector<VolumeEntry>> EngineClient::list_volumes(std::string label, base::Deadline deadline) {

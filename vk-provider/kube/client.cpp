@@ -156,6 +156,15 @@ std::string encode_event_patch(const Event& event) {
 
 }  // namespace
 
+async::Task<std::string> Client::get_object(std::string_view api, std::string_view resource, std::string ns,
+                                            std::string name, base::Deadline deadline) {
+  auto path = object_path(api, resource, ns, name);
+  if (!path) co_return base::fail(std::move(path.error()));
+  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
+  if (!answer) co_return base::fail(std::move(answer.error()));
+  co_return std::move(answer->body);
+}
+
 async::Task<std::string> Client::get_cluster_uid(base::Deadline deadline) {
   auto answer = co_await api_.send(get_request("/api/v1/namespaces/kube-system"), deadline);
   if (!answer) co_return base::fail(std::move(answer.error()));
@@ -189,11 +198,9 @@ async::Task<void> Client::delete_pod(model::PodKey key, base::Deadline deadline)
 }
 
 async::Task<DecodedPod> Client::get_pod(std::string ns, std::string name, base::Deadline deadline) {
-  auto path = object_path(kCore, "pods", ns, name);
-  if (!path) co_return base::fail(std::move(path.error()));
-  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
-  if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_pod(answer->body, {});
+  auto body = co_await get_object(kCore, "pods", std::move(ns), std::move(name), deadline);
+  if (!body) co_return base::fail(std::move(body.error()));
+  co_return decode_pod(*body, {});
 }
 
 async::Task<model::PodMetadata> Client::get_pod_metadata(model::PodKey key, base::Deadline deadline) {
@@ -211,27 +218,21 @@ async::Task<model::PodMetadata> Client::get_pod_metadata(model::PodKey key, base
 }
 
 async::Task<model::ConfigObject> Client::get_config_map(std::string ns, std::string name, base::Deadline deadline) {
-  auto path = object_path(kCore, "configmaps", ns, name);
-  if (!path) co_return base::fail(std::move(path.error()));
-  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
-  if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_config_map(answer->body);
+  auto body = co_await get_object(kCore, "configmaps", std::move(ns), std::move(name), deadline);
+  if (!body) co_return base::fail(std::move(body.error()));
+  co_return decode_config_map(*body);
 }
 
 async::Task<model::ConfigObject> Client::get_secret(std::string ns, std::string name, base::Deadline deadline) {
-  auto path = object_path(kCore, "secrets", ns, name);
-  if (!path) co_return base::fail(std::move(path.error()));
-  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
-  if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_secret(answer->body);
+  auto body = co_await get_object(kCore, "secrets", std::move(ns), std::move(name), deadline);
+  if (!body) co_return base::fail(std::move(body.error()));
+  co_return decode_secret(*body);
 }
 
 async::Task<model::Service> Client::get_service(std::string ns, std::string name, base::Deadline deadline) {
-  auto path = object_path(kCore, "services", ns, name);
-  if (!path) co_return base::fail(std::move(path.error()));
-  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
-  if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_service(answer->body);
+  auto body = co_await get_object(kCore, "services", std::move(ns), std::move(name), deadline);
+  if (!body) co_return base::fail(std::move(body.error()));
+  co_return decode_service(*body);
 }
 
 async::Task<std::vector<model::Service>> Client::list_services(std::string ns, base::Deadline deadline) {
@@ -263,11 +264,9 @@ async::Task<model::BoundToken> Client::request_token(model::PodKey pod, std::str
 }
 
 async::Task<Lease> Client::get_lease(std::string ns, std::string name, base::Deadline deadline) {
-  auto path = object_path(kCoordination, "leases", ns, name);
-  if (!path) co_return base::fail(std::move(path.error()));
-  auto answer = co_await api_.send(get_request(std::move(*path)), deadline);
-  if (!answer) co_return base::fail(std::move(answer.error()));
-  co_return decode_lease(answer->body);
+  auto body = co_await get_object(kCoordination, "leases", std::move(ns), std::move(name), deadline);
+  if (!body) co_return base::fail(std::move(body.error()));
+  co_return decode_lease(*body);
 }
 
 async::Task<Lease> Client::put_lease(Lease lease, base::Deadline deadline) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -91,6 +92,10 @@ class Client {
   async::Task<void> patch_event(Event event, base::Deadline deadline);
 
  private:
+  /// The JSON of one object. `api` and `resource` are literals.
+  async::Task<std::string> get_object(std::string_view api, std::string_view resource, std::string ns, std::string name,
+                                      base::Deadline deadline);
+
   KubeApi& api_;
   std::uint64_t status_writes_ = 0;
 };
