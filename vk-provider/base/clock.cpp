@@ -2,8 +2,6 @@
 
 #include <ctime>
 
-#include <fmt/format.h>
-
 namespace spillway::base {
 namespace {
 
@@ -15,20 +13,24 @@ Duration read(clockid_t id) {
   return std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec);
 }
 
-struct Civil {
-  std::chrono::year_month_day date;
-  std::chrono::hh_mm_ss<microseconds> time;
-};
-
-Civil civil(WallTime t) {
-  const auto day = std::chrono::floor<std::chrono::days>(t);
-  return {std::chrono::year_month_day(day), std::chrono::hh_mm_ss<microseconds>(t - day)};
+/// Writes `value` with leading zeros into text[at, at + digits).
+void put_number(std::string& text, size_t at, size_t digits, std::int64_t value) {
+  for (size_t i = digits; i-- > 0; value /= 10) text[at + i] = static_cast<char>('0' + value % 10);
 }
 
-std::string date_and_time(const Civil& c) {
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(c.date.year()),
-                     static_cast<unsigned>(c.date.month()), static_cast<unsigned>(c.date.day()), c.time.hours().count(),
-                     c.time.minutes().count(), c.time.seconds().count());
+/// Times stand many times in every status: a format string would be read anew for each.
+std::string date_and_time(WallTime t, std::string text) {
+  const auto day = std::chrono::floor<std::chrono::days>(t);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss<microseconds> time(t - day);
+  put_number(text, 0, 4, static_cast<int>(date.year()));
+  put_number(text, 5, 2, static_cast<unsigned>(date.month()));
+  put_number(text, 8, 2, static_cast<unsigned>(date.day()));
+  put_number(text, 11, 2, time.hours().count());
+  put_number(text, 14, 2, time.minutes().count());
+  put_number(text, 17, 2, time.seconds().count());
+  if (text[19] == '.') put_number(text, 20, 6, time.subseconds().count());
+  return text;
 }
 
 /// Reads exactly `digits` digits at `pos` and moves it on; -1 if there are not so many.
@@ -55,12 +57,9 @@ TimePoint SystemClock::now() const { return TimePoint(read(CLOCK_MONOTONIC)); }
 
 WallTime SystemClock::wall() const { return WallTime(std::chrono::duration_cast<microseconds>(read(CLOCK_REALTIME))); }
 
-std::string to_rfc3339(WallTime t) { return date_and_time(civil(t)) + "Z"; }
+std::string to_rfc3339(WallTime t) { return date_and_time(t, "0000-00-00T00:00:00Z"); }
 
-std::string to_rfc3339_micro(WallTime t) {
-  const Civil c = civil(t);
-  return fmt::format("{}.{:06}Z", date_and_time(c), c.time.subseconds().count());
-}
+std::string to_rfc3339_micro(WallTime t) { return date_and_time(t, "0000-00-00T00:00:00.000000Z"); }
 
 std::optional<WallTime> from_rfc3339(std::string_view text) {
   size_t pos = 0;

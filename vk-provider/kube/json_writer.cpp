@@ -1,6 +1,6 @@
 #include "vk-provider/kube/json_writer.hpp"
 
-#include <algorithm>
+#include <array>
 
 namespace spillway::kube {
 namespace {
@@ -27,11 +27,18 @@ size_t utf8_length(std::string_view text, size_t at) {
   return 0;
 }
 
+/// Which bytes stand in JSON as they are: printable ASCII without quote and backslash.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (size_t c = ' '; c < 0x7F; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
+
 /// How many characters from `at` on stand in JSON as they are.
 size_t plain_length(std::string_view text, size_t at) {
-  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; };
-  const auto* const end = std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), is_plain);
-  return static_cast<size_t>(end - text.begin()) - at;
+  size_t end = at;
+  while (end < text.size() && kPlain[static_cast<unsigned char>(text[end])]) ++end;
+  return end - at;
 }
 
 void append_control(std::string& out, char c) {

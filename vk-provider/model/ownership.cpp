@@ -1,7 +1,7 @@
 #include "vk-provider/model/ownership.hpp"
 
+#include <array>
 #include <charconv>
-#include <vector>
 
 namespace spillway::model {
 namespace {
@@ -14,6 +14,7 @@ constexpr int kMaxAttempt = 99999;
 
 std::string base32(const std::uint8_t* bytes, size_t size) {
   std::string out;
+  out.reserve((size * 8 + 4) / 5);
   std::uint32_t buffer = 0;
   int bits = 0;
   for (size_t i = 0; i < size; ++i) {
@@ -29,18 +30,29 @@ std::string base32(const std::uint8_t* bytes, size_t size) {
   return out;
 }
 
-std::optional<std::vector<std::uint8_t>> from_base32(std::string_view text) {
-  std::vector<std::uint8_t> out;
+/// Place in the alphabet; -1 for what does not stand in it.
+int base32_value(char c) {
+  if (c >= 'a' && c <= 'z') return c - 'a';
+  if (c >= '2' && c <= '7') return c - '2' + 26;
+  return -1;
+}
+
+using Uuid = std::array<std::uint8_t, kUuidBytes>;
+
+/// `text` has kUuidChars.
+std::optional<Uuid> uuid_from_base32(std::string_view text) {
+  Uuid out{};
+  size_t filled = 0;
   std::uint32_t buffer = 0;
   int bits = 0;
   for (const char c : text) {
-    const size_t value = kAlphabet.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
+    const int value = base32_value(c);
+    if (value < 0) return std::nullopt;
     buffer = (buffer << 5) | static_cast<std::uint32_t>(value);
     bits += 5;
     if (bits >= 8) {
       bits -= 8;
-      out.push_back(static_cast<std::uint8_t>((buffer >> bits) & 0xFFU));
+      out.at(filled++) = static_cast<std::uint8_t>((buffer >> bits) & 0xFFU);
     }
     buffer &= (1U << bits) - 1U;
   }
@@ -56,9 +68,9 @@ int hex(char c) {
 
 bool is_dash_position(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
-std::optional<std::array<std::uint8_t, kUuidBytes>> parse_uuid(std::string_view text) {
+std::optional<Uuid> parse_uuid(std::string_view text) {
   if (text.size() != 36) return std::nullopt;
-  std::array<std::uint8_t, kUuidBytes> out{};
+  Uuid out{};
   size_t nibble = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if (is_dash_position(i)) {
@@ -74,9 +86,10 @@ std::optional<std::array<std::uint8_t, kUuidBytes>> parse_uuid(std::string_view 
   return out;
 }
 
-std::string format_uuid(const std::vector<std::uint8_t>& bytes) {
+std::string format_uuid(const Uuid& bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
+  out.reserve(36);
   for (const std::uint8_t b : bytes) {
     out += kDigits[b >> 4];
     out += kDigits[b & 15U];
@@ -100,8 +113,8 @@ std::optional<Ownership::Parsed> Ownership::parse(const base::InstanceTag& tag) 
   if (prefix_.empty() || !text.starts_with(prefix_)) return std::nullopt;
   text.remove_prefix(prefix_.size());
   if (text.size() < kUuidChars + 2 || text[kUuidChars] != '-') return std::nullopt;
-  const auto bytes = from_base32(text.substr(0, kUuidChars));
-  if (!bytes || bytes->size() != kUuidBytes) return std::nullopt;
+  const auto bytes = uuid_from_base32(text.substr(0, kUuidChars));
+  if (!bytes) return std::nullopt;
 
   const std::string_view number = text.substr(kUuidChars + 1);
   Parsed parsed;
