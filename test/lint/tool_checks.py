@@ -17,7 +17,7 @@ _COMPILER = "clang++-19"
 _FLAGS = [
     "-std=c++23", "-I.", "-isystem", "build/lint-generated", "-DBOOST_ASIO_NO_DEPRECATED",
     "-DBOOST_ASIO_SEPARATE_COMPILATION",
-    "-DBOOST_BEAST_SEPARATE_COMPILATION", "-DBOOST_URL_STATIC_LINK=1", "-DBOOST_URL_NO_LIB=1", "-DFMT_HEADER_ONLY",
+    "-DBOOST_BEAST_SEPARATE_COMPILATION", "-DBOOST_URL_STATIC_LINK=1", "-DBOOST_URL_NO_LIB=1",
     "-DSPDLOG_FMT_EXTERNAL", '-DSPILLWAY_SOURCE_DIR="."',
 ]  # fmt: skip
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wnon-virtual-dtor", "-Werror"]
