@@ -13,6 +13,7 @@ constexpr std::string_view kHostPort =
 constexpr std::string_view kTerminal = "the provider has to keep a terminal or an open standard input";
 constexpr std::string_view kVolume = "the provider has to mount volumes";
 constexpr std::string_view kRestart = "the provider has to start containers again";
+constexpr std::string_view kStop = "the provider has to stop and start a single container";
 constexpr std::string_view kRunsCommand = "the provider has to run commands in containers";
 constexpr std::string_view kReachesPort = "the provider has to reach ports of containers";
 constexpr std::string_view kLastWords = "the provider has to read what a container says at its end";
@@ -80,7 +81,9 @@ constexpr FieldRule kRules[] = {
             "None"),
     needs("spec.containers[].volumeDevices", Capability::kNetworkVolumes, kClaim),
 
-    // Probes.
+    // Probes. One that fails stops its container, but for a readiness probe. A port of another host than the pod's is
+    // asked from here, and needs nothing of the provider.
+    needs("spec.containers[].startupProbe", Capability::kRestartContainer, kStop),
     honoured("spec.containers[].startupProbe.initialDelaySeconds"),
     honoured("spec.containers[].startupProbe.timeoutSeconds"),
     honoured("spec.containers[].startupProbe.periodSeconds"),
@@ -123,6 +126,7 @@ constexpr FieldRule kRules[] = {
     needs("spec.containers[].readinessProbe.grpc", Capability::kDial, kReachesPort),
     honoured("spec.containers[].readinessProbe.grpc.port"),
     honoured("spec.containers[].readinessProbe.grpc.service"),
+    needs("spec.containers[].livenessProbe", Capability::kRestartContainer, kStop),
     honoured("spec.containers[].livenessProbe.initialDelaySeconds"),
     honoured("spec.containers[].livenessProbe.timeoutSeconds"),
     honoured("spec.containers[].livenessProbe.periodSeconds"),
@@ -145,7 +149,8 @@ constexpr FieldRule kRules[] = {
     honoured("spec.containers[].livenessProbe.grpc.port"),
     honoured("spec.containers[].livenessProbe.grpc.service"),
 
-    // Hooks.
+    // Hooks. A postStart hook that fails ends its container.
+    needs("spec.containers[].lifecycle.postStart", Capability::kRestartContainer, kStop),
     needs("spec.containers[].lifecycle.postStart.exec", Capability::kExec, kRunsCommand),
     honoured("spec.containers[].lifecycle.postStart.exec.command"),
     needs("spec.containers[].lifecycle.postStart.httpGet", Capability::kDial, kReachesPort),

@@ -20,6 +20,8 @@ constexpr std::string_view kTokenNotSent =
     "a service account's token goes to a rented machine only with the annotation "
     "spillway.dev/send-service-account-token: \"true\"";
 constexpr std::string_view kAddressUnknown = "the address of a rented instance is known only after its start";
+constexpr std::string_view kNodeItself =
+    "there is no node whose own ports could be asked; leave it out, and the pod itself is";
 constexpr std::string_view kUnknownPath = "no such field of a pod can be read";
 constexpr std::string_view kUnknownField = "this version of Spillway does not know the field";
 constexpr std::string_view kUnknownResource =
@@ -116,6 +118,10 @@ bool is_readable_field(std::string_view path) {
     if (path == field) return true;
   }
   return path.starts_with("metadata.labels['") || path.starts_with("metadata.annotations['");
+}
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
 }
 
 class Walk {
@@ -261,6 +267,11 @@ bool Walk::apply_special(const FieldRule& rule, std::string_view value) {
     const std::string field = json_string_or_empty(json_member(value, "fieldPath"));
     if (is_readable_field(field)) return true;
     report(std::nullopt, field.starts_with("status.podIP") ? kAddressUnknown : kUnknownPath);
+  } else if (rule.path.ends_with(".host")) {
+    if (is_loopback(json_string_or_empty(value))) report(std::nullopt, kNodeItself);
+  } else if (rule.needs == Capability::kDial) {
+    // Of the pod itself; another host is asked from here.
+    return !json_string_or_empty(json_member(value, "host")).empty();
   } else if (rule.path == "spec.volumes[].projected.sources[].serviceAccountToken") {
     if (send_token_) return false;
     report(std::nullopt, kTokenNotSent);

@@ -60,6 +60,7 @@ TEST_CASE("all that cannot be had is named in one go, by its path") {
                      {"spec.initContainers[1]", "init_containers"},
                      {"spec.containers[0].volumeMounts[0]", "shm"},
                      {"spec.containers[0].volumeMounts[1]", "files"},
+                     {"spec.containers[0].livenessProbe", "restart_container"},
                      {"spec.containers[0].livenessProbe.httpGet", "dial"},
                      {"spec.containers[0].securityContext.privileged", "refused"},
                      {"spec.containers[0].securityContext.runAsUser", "security_context"},
@@ -120,6 +121,43 @@ TEST_CASE("only the token volume that the API server adds is withheld without a 
         decode("kube-api-access-x", token + R"(,{"configMap":{"name":"mine"}})", path)}) {
     CHECK_FALSE(own->service_account_token_withheld);
     CHECK(paths_of(own->uses) == with_token);
+  }
+}
+
+TEST_CASE("a probe that ends what fails needs a provider that can, and so does a postStart hook") {
+  const auto needs_of = [](const std::string& fields) {
+    std::map<std::string, std::string> out;
+    for (const auto& use : uses_in(R"({"restartPolicy":"Never","containers":[{"name":"a","image":"a",)" + fields + "}]}")) {
+      out[use.path.substr(std::string("spec.containers[0].").size())] =
+          use.needs ? std::string(to_string(*use.needs)) : "refused";
+    }
+    return out;
+  };
+  using Needs = std::map<std::string, std::string>;
+  CHECK(needs_of(R"("livenessProbe":{"exec":{"command":["x"]}})") ==
+        Needs{{"livenessProbe", "restart_container"}, {"livenessProbe.exec", "exec"}});
+  CHECK(needs_of(R"("startupProbe":{"grpc":{"port":1}})") ==
+        Needs{{"startupProbe", "restart_container"}, {"startupProbe.grpc", "dial"}});
+  CHECK(needs_of(R"("readinessProbe":{"tcpSocket":{"port":1}})") == Needs{{"readinessProbe.tcpSocket", "dial"}});
+  CHECK(needs_of(R"("lifecycle":{"postStart":{"sleep":{"seconds":1}}})") ==
+        Needs{{"lifecycle.postStart", "restart_container"}});
+  CHECK(needs_of(R"("lifecycle":{"preStop":{"sleep":{"seconds":1}}})").empty());
+}
+
+TEST_CASE("a port of another host needs nothing of the provider; one of the node is asked by nobody") {
+  const auto uses_with = [](const std::string& host) {
+    return uses_in(R"({"containers":[{"name":"a","image":"a","readinessProbe":{"httpGet":{"port":80,"host":")" + host +
+                   R"("}},"lifecycle":{"preStop":{"httpGet":{"port":80,"host":")" + host + R"("}}}}]})");
+  };
+  CHECK(uses_with("monitor.example.com").empty());
+  CHECK(paths_of(uses_with("")) == std::vector<std::string>{"spec.containers[0].readinessProbe.httpGet",
+                                                            "spec.containers[0].lifecycle.preStop.httpGet"});
+  for (const char* own : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]"}) {
+    const auto uses = uses_with(own);
+    CHECK(paths_of(uses) == std::vector<std::string>{"spec.containers[0].readinessProbe.httpGet.host",
+                                                     "spec.containers[0].lifecycle.preStop.httpGet.host"});
+    CHECK_FALSE(uses[0].needs);
+    CHECK_THAT(uses[0].why, Catch::Contains("leave it out"));
   }
 }
 
