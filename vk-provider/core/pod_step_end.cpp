@@ -78,11 +78,11 @@ void PodStep::on(const event::PodDeleteFailed& e) {
 }
 
 void PodStep::heed_active_deadline() {
-  if (!r_.spec->extras || !r_.spec->extras->active_deadline || ending() || r_.placeholder) return;
+  if (!r_.observed.active_deadline || ending() || r_.placeholder) return;
   const auto& started = r_.observed.status.start_time;
   if (!started || is<Admitted>() || (is<model::Running>() && work_is_over(r_))) return;
   if (const auto* waiting = find<Waiting>(); waiting != nullptr && waiting->why == WaitReason::kUnreadableState) return;
-  const base::WallTime end = *started + *r_.spec->extras->active_deadline;
+  const base::WallTime end = *started + *r_.observed.active_deadline;
   if (now_.wall < end) return wake_at(now_.steady + (end - now_.wall));
   fail("DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
   end_because_terminal();

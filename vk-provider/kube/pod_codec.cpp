@@ -4,6 +4,7 @@
 #include "vk-provider/kube/json_writer.hpp"
 #include "vk-provider/kube/pod_spec_codec.hpp"
 #include "vk-provider/kube/pod_status_codec.hpp"
+#include "vk-provider/kube/spec_reader.hpp"
 #include "vk-provider/model/labels.hpp"
 
 namespace spillway::kube {
@@ -110,6 +111,13 @@ bool readiness_gates_true(std::string_view spec, std::string_view status) {
   return true;
 }
 
+std::optional<std::chrono::seconds> active_deadline(std::string_view spec) {
+  constexpr std::string_view kField = "activeDeadlineSeconds";
+  // As rare, and as often looked for.
+  if (spec.find(kField) == std::string_view::npos) return std::nullopt;
+  return decode_seconds(json_member(spec, kField));
+}
+
 std::unexpected<base::Error> broken(std::string_view what, const model::PodKey& key) {
   return base::fail(base::ErrorKind::kInvalid,
                     "the API server sent a Pod whose " + std::string(what) + " cannot be read: " + key.to_string());
@@ -168,6 +176,7 @@ base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<b
   if (!decode_state_annotations(metadata, out.observed)) return broken("annotations", metadata.key);
   if (!decode_pod_status(status, out.observed.status)) return broken("status", metadata.key);
   out.observed.readiness_gates_true = readiness_gates_true(spec, status);
+  out.observed.active_deadline = active_deadline(spec);
   out.key = metadata.key;
   if (known && known(out.key.uid)) return out;
   out.is_static = is_static_pod(metadata.annotations);

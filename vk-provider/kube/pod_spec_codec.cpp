@@ -154,8 +154,6 @@ void decode_life(std::string_view key, std::string_view value, PodSpec& out, Fin
     out.restart_policy = decode_restart_policy(value).value_or(model::RestartPolicy::kAlways);
   } else if (key == "terminationGracePeriodSeconds") {
     out.grace = std::chrono::seconds(std::max<std::int64_t>(0, json_int(value).value_or(30)));
-  } else if (key == "activeDeadlineSeconds") {
-    if (const auto deadline = decode_seconds(value)) extras_of(out).active_deadline = deadline;
   } else if (key == "shareProcessNamespace") {
     if (json_is_true(value)) extras_of(out).share_processes = true;
   } else if (key == "enableServiceLinks") {

@@ -84,7 +84,6 @@ struct PodExtras {
   std::vector<HostAlias> host_aliases;
   base::Boxed<DnsConfig> dns;
   bool share_processes = false;
-  std::optional<std::chrono::seconds> active_deadline;
   std::vector<std::int64_t> supplemental_groups;
   std::optional<std::int64_t> fs_group;
   std::vector<std::string> pull_secrets;

@@ -141,6 +141,8 @@ struct ObservedPod {
   base::SharedText addresses;           // state.spillway.dev/addresses as it stands
   bool withheld_note = false;           // state.spillway.dev/withheld stands on the pod
   bool readiness_gates_true = true;     // every condition of spec.readinessGates is True
+  /// spec.activeDeadlineSeconds: of a pod that lives it can be set, and lowered.
+  std::optional<std::chrono::seconds> active_deadline;
   PodStatus status;
 };
 

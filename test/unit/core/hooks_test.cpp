@@ -300,10 +300,9 @@ TEST_CASE("a new daemon keeps what was said of a container that still runs") {
 }
 
 TEST_CASE("activeDeadlineSeconds: from the start time, then Failed, and the instance is given back") {
-  model::PodSpec spec = test::a_pod();
-  spec.extras = model::PodExtras();
-  spec.extras->active_deadline = 60s;
-  Machine m(spec);
+  model::ObservedPod observed = test::seen_at();
+  observed.active_deadline = 60s;
+  Machine m(test::a_pod(), observed);
   m.runs("main");
   SECTION("while it runs") {
     m.boot();
@@ -330,6 +329,34 @@ TEST_CASE("activeDeadlineSeconds: from the start time, then Failed, and the inst
   CHECK(m.stage() == "finished");
   CHECK(m.status().phase == PodPhase::kFailed);
   CHECK(m.status().reason == "DeadlineExceeded");
+}
+
+TEST_CASE("activeDeadlineSeconds that are set or lowered while the pod runs hold from then on") {
+  Machine m(test::a_pod());
+  m.runs("main");
+  m.boot();
+  m.record.observed.status.start_time = m.now.wall;
+  const auto sees = [&](std::chrono::seconds deadline) {
+    model::ObservedPod observed = m.record.observed;
+    observed.active_deadline = deadline;
+    m.on(event::PodSeen{observed});
+  };
+  m.pass(20s);
+  sees(100s);
+  CHECK(m.stage() == "running");
+  REQUIRE(m.does<action::WakeAt>());
+  CHECK(m.did<action::WakeAt>()->when == m.now.steady + 80s);
+  sees(30s);
+  REQUIRE(m.does<action::WakeAt>());
+  CHECK(m.did<action::WakeAt>()->when == m.now.steady + 10s);
+  SECTION("when it is over") {
+    m.pass(10s);
+    m.on(event::Tick{});
+  }
+  SECTION("at once, if it has been over for long") { sees(5s); }
+  CHECK(m.stage() == "stopping");
+  REQUIRE(m.record.outcome);
+  CHECK(m.record.outcome->reason == "DeadlineExceeded");
 }
 
 TEST_CASE("a DaemonSet's pod that tolerates everything is shown as Running, and nothing is bought") {

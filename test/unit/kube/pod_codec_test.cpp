@@ -61,6 +61,18 @@ TEST_CASE("a pod that was just bound is decoded whole") {
   CHECK(spec.uses.empty());
 }
 
+TEST_CASE("the active deadline is read of every event, also of a pod whose spec is known") {
+  Json pod = Json::parse(golden("running.json"));
+  const auto deadline = [&] { return decode_pod(pod.dump(), [](const auto&) { return true; })->observed.active_deadline; };
+  CHECK_FALSE(deadline());
+  pod["spec"]["activeDeadlineSeconds"] = 90;
+  CHECK(deadline() == std::chrono::seconds(90));
+  pod["spec"]["activeDeadlineSeconds"] = 30;
+  CHECK(deadline() == std::chrono::seconds(30));
+  pod["spec"]["activeDeadlineSeconds"] = "soon";
+  CHECK_FALSE(deadline());
+}
+
 TEST_CASE("a container's words arrive byte for byte") {
   const DecodedPod pod = decode(golden("bound.json"));
   REQUIRE(pod.spec->containers.size() == 1);

@@ -254,7 +254,7 @@ TEST_CASE("names, network and life of the pod") {
       "setHostnameAsFQDN":true,"hostAliases":[{"ip":"10.0.0.1","hostnames":["a","b"]}],"dnsPolicy":"None",
       "dnsConfig":{"nameservers":["9.9.9.9"],"searches":["x.example"],
         "options":[{"name":"ndots","value":"2"},{"name":"edns0"}]},
-      "shareProcessNamespace":true,"activeDeadlineSeconds":60,"imagePullSecrets":[{"name":"reg"},{}],
+      "shareProcessNamespace":true,"imagePullSecrets":[{"name":"reg"},{}],
       "enableServiceLinks":false,"resources":{"requests":{"cpu":"3"},"limits":{"memory":"4Gi"}}})");
   const model::PodExtras& extras = *pod->extras;
   CHECK(extras.hostname == "h");
@@ -269,7 +269,6 @@ TEST_CASE("names, network and life of the pod") {
   CHECK(extras.dns->searches == std::vector<std::string>{"x.example"});
   CHECK(extras.dns->options == std::vector<std::string>{"ndots:2", "edns0"});
   CHECK(extras.share_processes);
-  CHECK(extras.active_deadline == seconds(60));
   CHECK(extras.pull_secrets == std::vector<std::string>{"reg"});
   CHECK_FALSE(pod->service_links);
   REQUIRE(extras.resources);
