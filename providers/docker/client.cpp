@@ -15,14 +15,10 @@ using base::ErrorKind;
 constexpr size_t kLargestListing = 64UL * 1024 * 1024;
 constexpr size_t kLongestProgressLine = 1024UL * 1024;
 
-std::string container_path(const std::string& id, std::string_view verb = "") {
-  return "/containers/" + net::encode_path_segment(id) + std::string(verb);
-}
-
-net::HttpRequest json_request(net::Method method, std::string_view api, std::string_view target, std::string body) {
+net::HttpRequest json_request(net::Method method, std::string target, std::string body) {
   net::HttpRequest request;
   request.method = method;
-  request.target = std::string(api) + std::string(target);
+  request.target = std::move(target);
   request.max_response = kLargestListing;
   if (!body.empty()) request.content_type = "application/json";
   request.body = std::move(body);
@@ -83,18 +79,18 @@ base::Error EngineClient::refusal(const net::HttpResponse& response, std::string
 
 async::Task<net::HttpResponse> EngineClient::send(net::Method method, std::string target, std::string body,
                                                   base::Deadline deadline) {
-  auto response = co_await http_->send(json_request(method, kApi, target, std::move(body)), deadline);
+  auto response = co_await http_->send(json_request(method, std::move(target), std::move(body)), deadline);
   if (!response) co_return base::fail(named(std::move(response.error())));
   co_return std::move(*response);
 }
 
 std::string EngineClient::path_of(const std::string& container, std::string_view rest) {
-  return std::string(kApi) + container_path(container, rest);
+  return "/containers/" + net::encode_path_segment(container) + std::string(rest);
 }
 
 async::Task<Answer> EngineClient::write(net::Method method, std::string target, std::string body,
                                         base::Deadline deadline) {
-  co_return co_await answer_to(json_request(method, kApi, target, std::move(body)), deadline);
+  co_return co_await answer_to(json_request(method, std::move(target), std::move(body)), deadline);
 }
 
 async::Task<Answer> EngineClient::answer_to(net::HttpRequest request, base::Deadline deadline) {
@@ -125,7 +121,7 @@ async::Task<Listing> EngineClient::list(std::string label, base::Deadline deadli
 }
 
 async::Task<ContainerFacts> EngineClient::inspect(std::string container, base::Deadline deadline) {
-  const auto response = co_await send(net::Method::kGet, container_path(container, "/json"), "", deadline);
+  const auto response = co_await send(net::Method::kGet, path_of(container, "/json"), "", deadline);
   if (!response) co_return base::fail(response.error());
   if (response->status != 200) co_return base::fail(refusal(*response, "container " + container));
   auto facts = decode_container(response->body);
@@ -148,13 +144,13 @@ async::Task<Answer> EngineClient::create(std::string name, std::string body, bas
 }
 
 async::Task<Answer> EngineClient::start(std::string id, base::Deadline deadline) {
-  co_return co_await write(net::Method::kPost, container_path(id, "/start"), "", deadline);
+  co_return co_await write(net::Method::kPost, path_of(id, "/start"), "", deadline);
 }
 
 async::Task<Answer> EngineClient::slow_post(std::string target, base::Deadline deadline) {
   net::HttpRequest request;
   request.method = net::Method::kPost;
-  request.target = std::string(kApi) + target;
+  request.target = std::move(target);
   auto stream = co_await http_->open(std::move(request), deadline);
   if (!stream) co_return base::fail(named(std::move(stream.error())));
   Answer answer;
@@ -164,15 +160,15 @@ async::Task<Answer> EngineClient::slow_post(std::string target, base::Deadline d
 }
 
 async::Task<Answer> EngineClient::stop(std::string id, std::chrono::seconds grace, base::Deadline deadline) {
-  co_return co_await slow_post(container_path(id, "/stop?t=" + std::to_string(grace.count())), deadline);
+  co_return co_await slow_post(path_of(id, "/stop?t=" + std::to_string(grace.count())), deadline);
 }
 
 async::Task<Answer> EngineClient::restart(std::string id, std::chrono::seconds grace, base::Deadline deadline) {
-  co_return co_await slow_post(container_path(id, "/restart?t=" + std::to_string(grace.count())), deadline);
+  co_return co_await slow_post(path_of(id, "/restart?t=" + std::to_string(grace.count())), deadline);
 }
 
 async::Task<Answer> EngineClient::remove(std::string id, base::Deadline deadline) {
-  co_return co_await write(net::Method::kDelete, container_path(id) + "?force=true&v=true", "", deadline);
+  co_return co_await write(net::Method::kDelete, path_of(id) + "?force=true&v=true", "", deadline);
 }
 
 async::Task<bool> EngineClient::has_image(std::string name, base::Deadline deadline) {
@@ -188,16 +184,22 @@ async::Task<std::string> EngineClient::architecture(base::Deadline deadline) {
   const auto response = co_await send(net::Method::kGet, "/version", "", deadline);
   if (!response) co_return base::fail(response.error());
   if (response->status != 200) co_return base::fail(refusal(*response, "version"));
-  auto architecture = decode_architecture(response->body);
-  if (!architecture) co_return base::fail(named(std::move(architecture.error())));
-  co_return std::move(*architecture);
+  auto version = decode_version(response->body);
+  if (!version) co_return base::fail(named(std::move(version.error())));
+  co_return std::move(version->architecture);
+}
+
+async::Task<int> EngineClient::api(base::Deadline deadline) {
+  auto spoken = co_await http_->api(deadline);
+  if (!spoken) co_return base::fail(named(std::move(spoken.error())));
+  co_return *spoken;
 }
 
 async::Task<void> EngineClient::import_image(std::string repository, std::string tag, std::string tar,
                                              base::Deadline deadline) {
   net::HttpRequest request;
   request.method = net::Method::kPost;
-  request.target = std::string(kApi) + "/images/create?fromSrc=-&repo=" + net::encode_query_value(repository) +
+  request.target = "/images/create?fromSrc=-&repo=" + net::encode_query_value(repository) +
                    "&tag=" + net::encode_query_value(tag) +
                    "&changes=" + net::encode_query_value("LABEL spillway.dev/role=sandbox");
   request.body = std::move(tar);
@@ -219,7 +221,7 @@ async::Task<void> EngineClient::import_image(std::string repository, std::string
 async::Task<PullResult> EngineClient::pull(ImageReference image, base::Secret account, base::Duration no_progress) {
   net::HttpRequest request;
   request.method = net::Method::kPost;
-  request.target = std::string(kApi) + "/images/create?fromImage=" + net::encode_query_value(image.repository) +
+  request.target = "/images/create?fromImage=" + net::encode_query_value(image.repository) +
                    "&tag=" + net::encode_query_value(image.version());
   if (!account.empty()) request.headers.emplace_back("X-Registry-Auth", account.reveal());
   PullResult result;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "providers/docker/codec.hpp"
+#include "providers/docker/engine_http.hpp"
 #include "providers/docker/exec_codec.hpp"
 #include "providers/docker/image_reference.hpp"
 #include "vk-provider/async/task.hpp"
@@ -56,7 +57,7 @@ PullResult::Kind classify_pull_error(std::string_view text);
 class EngineClient {
  public:
   EngineClient(std::string host, std::unique_ptr<net::HttpClient> http, async::Timers& timers)
-      : host_(std::move(host)), http_(std::move(http)), timers_(timers) {}
+      : host_(std::move(host)), http_(std::make_unique<EngineHttp>(std::move(http))), timers_(timers) {}
 
   /// All containers, also stopped ones, with this label (`key` or `key=value`).
   async::Task<Listing> list(std::string label, base::Deadline deadline);
@@ -89,6 +90,8 @@ class EngineClient {
   /// Takes as long as it takes while something comes at least every `no_progress`; ended by cancellation. `account` is
   /// encode_registry_auth's; empty for none.
   async::Task<PullResult> pull(ImageReference image, base::Secret account, base::Duration no_progress);
+  /// The minor version of API 1 that is spoken with it.
+  async::Task<int> api(base::Deadline deadline);
 
   // client_exec.cpp. A container or exec that is not there is kNotFound; one that does not run, kConflict.
   /// Makes an exec, which runs nothing yet; its id.
@@ -103,8 +106,6 @@ class EngineClient {
   const std::string& host() const { return host_; }
 
  private:
-  static constexpr std::string_view kApi = "/v1.41";
-
   async::Task<async::ByteStreamPtr> upgrade(std::string target, std::string body, bool writes, base::Deadline deadline);
   async::Task<net::HttpResponse> send(net::Method method, std::string target, std::string body,
                                       base::Deadline deadline);
@@ -112,14 +113,14 @@ class EngineClient {
   async::Task<Answer> answer_to(net::HttpRequest request, base::Deadline deadline);
   /// A body that is not JSON, and not large. `what` names it in errors.
   async::Task<std::string> read_bytes(std::string target, std::string what, base::Deadline deadline);
-  static std::string path_of(const std::string& container, std::string_view rest);
+  static std::string path_of(const std::string& container, std::string_view rest = "");
   async::Task<Answer> slow_post(std::string target, base::Deadline deadline);
   /// Of an answer of 400 or more to a read.
   base::Error refusal(const net::HttpResponse& response, std::string_view what) const;
   base::Error named(base::Error error) const;
 
   std::string host_;
-  std::unique_ptr<net::HttpClient> http_;
+  std::unique_ptr<EngineHttp> http_;
   async::Timers& timers_;
 };
 

@@ -7,8 +7,7 @@ namespace spillway::providers::docker {
 using base::ErrorKind;
 
 async::Task<std::string> EngineClient::create_exec(std::string container, std::string body, base::Deadline deadline) {
-  const std::string path = "/containers/" + net::encode_path_segment(container) + "/exec";
-  auto response = co_await send(net::Method::kPost, path, std::move(body), deadline);
+  auto response = co_await send(net::Method::kPost, path_of(container, "/exec"), std::move(body), deadline);
   if (!response) {
     // What may have been made runs nothing.
     if (response.error().kind == ErrorKind::kUnknownOutcome) response.error().kind = ErrorKind::kUnavailable;
@@ -24,7 +23,7 @@ async::Task<async::ByteStreamPtr> EngineClient::upgrade(std::string target, std:
                                                         base::Deadline deadline) {
   net::HttpRequest request;
   request.method = net::Method::kPost;
-  request.target = std::string(kApi) + target;
+  request.target = std::move(target);
   request.headers = {{"Connection", "Upgrade"}, {"Upgrade", "tcp"}};
   if (!body.empty()) {
     request.body = std::move(body);
@@ -52,8 +51,7 @@ async::Task<async::ByteStreamPtr> EngineClient::start_exec(std::string id, bool 
 
 async::Task<async::ByteStreamPtr> EngineClient::attach(std::string container, bool writes, base::Deadline deadline) {
   const std::string query = std::string("?stream=1&stdout=1&stderr=1&stdin=") + (writes ? "1" : "0");
-  co_return co_await upgrade("/containers/" + net::encode_path_segment(container) + "/attach" + query, "", writes,
-                             deadline);
+  co_return co_await upgrade(path_of(container, "/attach" + query), "", writes, deadline);
 }
 
 async::Task<ExecState> EngineClient::inspect_exec(std::string id, base::Deadline deadline) {

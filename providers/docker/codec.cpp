@@ -1,6 +1,7 @@
 #include "providers/docker/codec.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include <nlohmann/json.hpp>
 
@@ -54,6 +55,15 @@ std::optional<base::WallTime> time(const json& node, const char* key) {
   // Year 1 is the engine's "never".
   if (!t || *t <= base::WallTime{}) return std::nullopt;
   return t;
+}
+
+/// `1.41` -> 41; 0 for anything else.
+int minor_of(std::string_view version) {
+  int minor = 0;
+  if (!version.starts_with("1.")) return 0;
+  version.remove_prefix(2);
+  const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), minor);
+  return error == std::errc{} && end == version.data() + version.size() ? minor : 0;
 }
 
 std::unexpected<base::Error> unreadable(std::string_view what) {
@@ -190,10 +200,16 @@ base::Result<std::string> decode_created(std::string_view body) {
   return id;
 }
 
-base::Result<std::string> decode_architecture(std::string_view body) {
-  std::string architecture = text(parse(body), "Arch");
-  if (architecture.empty()) return unreadable("answer to a version: it has no Arch");
-  return architecture;
+base::Result<EngineVersion> decode_version(std::string_view body) {
+  const json node = parse(body);
+  EngineVersion version;
+  version.architecture = text(node, "Arch");
+  version.newest = minor_of(text(node, "ApiVersion"));
+  version.oldest = minor_of(text(node, "MinAPIVersion"));
+  if (version.architecture.empty() || version.newest == 0) {
+    return unreadable("answer to a version: it has no Arch or no ApiVersion");
+  }
+  return version;
 }
 
 std::string decode_message(std::string_view body) {

@@ -1,4 +1,4 @@
-// Between the Docker Engine's JSON (API 1.41) and our values.
+// Between the Docker Engine's JSON (API 1.41 to 1.45) and our values.
 //
 // Pure. Fields that are absent, null or of another type are taken as unknown; bytes that are no JSON are an error.
 #pragma once
@@ -110,8 +110,15 @@ base::Result<std::vector<ContainerEntry>> decode_list(std::string_view body);
 base::Result<ContainerFacts> decode_container(std::string_view body);
 /// `Id` of the answer to a create.
 base::Result<std::string> decode_created(std::string_view body);
-/// `Arch` of GET /version.
-base::Result<std::string> decode_architecture(std::string_view body);
+/// What GET /version says.
+struct EngineVersion {
+  EngineVersion() = default;
+  std::string architecture;  // amd64
+  // Minor versions of API 1 that it speaks.
+  int oldest = 0;
+  int newest = 0;
+};
+base::Result<EngineVersion> decode_version(std::string_view body);
 base::Result<std::vector<VolumeEntry>> decode_volumes(std::string_view body);
 /// `Config.User` of an image.
 std::string decode_image_user(std::string_view body);

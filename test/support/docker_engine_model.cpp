@@ -93,12 +93,12 @@ class DockerModelClient final : public net::HttpClient {
   explicit DockerModelClient(DockerEngineModel& engine) : engine_(engine) {}
 
   async::Task<net::HttpResponse> send(net::HttpRequest request, base::Deadline deadline) override {
-    note(request);
+    take(request);
     co_return co_await carry_out(std::move(request), deadline);
   }
 
   async::Task<net::HttpStream> open(net::HttpRequest request, base::Deadline deadline) override {
-    note(request);
+    take(request);
     if (engine_.streams) {
       if (auto instead = engine_.streams(request)) co_return std::move(*instead);
     }
@@ -127,8 +127,13 @@ class DockerModelClient final : public net::HttpClient {
   }
 
  private:
-  void note(const net::HttpRequest& request) {
+  /// Notes it, and makes it one of the version that the rest of the model knows.
+  void take(net::HttpRequest& request) {
     engine_.requests.push_back(std::string(net::to_string(request.method)) + " " + request.target);
+    for (int api = engine_.oldest_api; api <= engine_.newest_api; ++api) {
+      const std::string prefix = "/v1." + std::to_string(api) + "/";
+      if (request.target.starts_with(prefix)) request.target.replace(0, prefix.size(), "/v1.41/");
+    }
   }
 
   async::Task<net::HttpResponse> carry_out(net::HttpRequest request, base::Deadline deadline) {
@@ -238,7 +243,14 @@ size_t DockerEngineModel::count(const std::string& text) const {
 DockerEngineModel::Response DockerEngineModel::handle(const net::HttpRequest& request) {
   constexpr std::string_view kImages = "/v1.41/images/";
   const std::string& target = request.target;
-  if (target.starts_with("/v1.41/version")) return answer(200, {{"Arch", architecture}});
+  if (target.ends_with("/version")) {
+    return answer(200, {{"Arch", architecture},
+                        {"ApiVersion", "1." + std::to_string(newest_api)},
+                        {"MinAPIVersion", "1." + std::to_string(oldest_api)}});
+  }
+  if (!target.starts_with("/v1.41/")) {
+    return refuse(400, "client version is too new. Maximum supported API version is 1." + std::to_string(newest_api));
+  }
   if (target.starts_with("/v1.41/containers/json")) return list(target);
   if (target.starts_with("/v1.41/containers/create")) {
     return create(query_value(target, "name"), json::parse(request.body, nullptr, false));

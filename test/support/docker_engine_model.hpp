@@ -95,6 +95,9 @@ class DockerEngineModel {
   base::Duration listing_delay{};       // from a listing to its arrival: it is old by then
   std::deque<int> exit_codes_at_start;  // the next containers end as they start
   std::string architecture = "amd64";
+  int oldest_api = 12;  // minor versions that it speaks
+  int newest_api = 41;
+  nlohmann::json disk_usage;  // what GET /system/df answers; null: it fails
   bool reachable = true;
   int running_pulls = 0;
   std::vector<std::string> requests;

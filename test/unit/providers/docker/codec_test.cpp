@@ -135,9 +135,19 @@ TEST_CASE("docker codec: what is no answer is an error") {
     CHECK_FALSE(decode_list(bad));
     CHECK_FALSE(decode_container(bad));
     CHECK_FALSE(decode_created(bad));
-    CHECK_FALSE(decode_architecture(bad));
+    CHECK_FALSE(decode_version(bad));
   }
   CHECK(decode_list("[]")->empty());
+}
+
+TEST_CASE("docker codec: what an engine speaks") {
+  const auto version = decode_version(R"({"Arch": "amd64", "ApiVersion": "1.47", "MinAPIVersion": "1.24"})");
+  REQUIRE(version);
+  CHECK(version->architecture == "amd64");
+  CHECK(version->newest == 47);
+  CHECK(version->oldest == 24);
+  CHECK_FALSE(decode_version(R"({"Arch": "amd64", "ApiVersion": "2.0"})"));
+  CHECK_FALSE(decode_version(R"({"Arch": "amd64", "ApiVersion": "1.4x"})"));
 }
 
 TEST_CASE("docker codec: messages") {
