@@ -227,6 +227,7 @@ void claim_all_well(model::PodRecord& record, base::Now now) {
 bool tells_nothing_new(const model::PodRecord& record, const model::Instance& known, const model::Instance& listed) {
   const bool same = known.ref == listed.ref && known.state == listed.state && known.message == listed.message &&
                     known.image_error == listed.image_error && known.preempted == listed.preempted &&
+                    known.evicted == listed.evicted &&
                     known.address == listed.address && known.ports == listed.ports &&
                     known.price_per_hour == listed.price_per_hour && known.billing == listed.billing &&
                     known.created_at == listed.created_at;

@@ -26,6 +26,8 @@ using model::WaitReason;
 constexpr Duration kTerminateAgain = std::chrono::seconds(30);
 // What a container is left after a hook that took the whole grace period; as with a kubelet.
 constexpr std::chrono::seconds kLeastGrace{2};
+// Of a pod that takes too much of its machine; as with a kubelet.
+constexpr std::chrono::seconds kEvictionGrace{1};
 
 }  // namespace
 
@@ -144,6 +146,8 @@ std::chrono::seconds PodStep::grace_of(const Stopping& stopping) const {
     grace = grace_left();
   } else if (stopping.why == StopReason::kTerminalPod) {
     grace = r_.spec->grace;
+  } else if (stopping.why == StopReason::kEvicted) {
+    grace = kEvictionGrace;
   }
   return stopping.hooks_ran && !r_.api_gone ? std::max(grace, kLeastGrace) : grace;
 }
@@ -168,6 +172,7 @@ void PodStep::stopped() {
       if (!r_.outcome) r_.outcome = outcome_of_exits(r_);
       return finish({});
     case StopReason::kCompleted:
+    case StopReason::kEvicted:
     case StopReason::kTerminalPod: return finish({});
     case StopReason::kImagePull: return image_failed(message);
     case StopReason::kBootFailed: return start_failed("StartFailed", message);

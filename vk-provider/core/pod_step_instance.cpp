@@ -185,7 +185,15 @@ void PodStep::on_instance(const Instance& instance) {
     enter(Running{without_containers(instance)});
   }
   apply_claims(r_, instance, now_);
+  if (!instance.evicted.empty() && !ending() && !work_is_over(r_)) return evict(instance);
   follow_containers();
+}
+
+void PodStep::evict(const Instance& instance) {
+  tell(true, "Evicted", instance.evicted);
+  act(action::NoteFailure{});
+  fail("Evicted", instance.evicted);
+  stop(instance.ref, StopReason::kEvicted);
 }
 
 std::string PodStep::started_message() const {

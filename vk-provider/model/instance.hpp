@@ -80,6 +80,7 @@ struct Instance {
   InstanceState state = InstanceState::kUnknown;
   base::SharedText message;  // why it failed or what it waits for; for people
   bool image_error = false;  // with kFailed: the image cannot be pulled
+  base::SharedText evicted;  // its pod broke a limit of its own, and has to go: a kubelet's words for it
   bool preempted = false;    // with kFailed, kTerminating or kExited: the provider took a spot instance back
   std::vector<InstanceContainer> containers;
   base::SharedText address;  // set only if the provider declares its addresses routable

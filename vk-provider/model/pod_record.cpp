@@ -27,6 +27,7 @@ std::string_view to_string(StopReason why) {
     case StopReason::kStartTimeout: return "start_timeout";
     case StopReason::kTooDear: return "too_dear";
     case StopReason::kLost: return "lost";
+    case StopReason::kEvicted: return "evicted";
     case StopReason::kTerminalPod: return "terminal_pod";
   }
   return "deleted";

@@ -42,6 +42,7 @@ enum class StopReason : std::uint8_t {
   kStartTimeout,  // it did not run within the start deadline
   kTooDear,       // it costs more than was offered and allowed
   kLost,          // it ran and broke; what is left of it is ended before the pod is Failed
+  kEvicted,       // it broke a limit of its own
   kTerminalPod,   // its phase is decided: its deadline has passed, or somebody else set a terminal one
 };
 std::string_view to_string(StopReason why);

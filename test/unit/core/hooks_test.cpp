@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "test/unit/core/machine.hpp"
+#include "vk-provider/core/container_fsm.hpp"
 #include "vk-provider/core/container_order.hpp"
 
 using namespace std::chrono_literals;
@@ -357,6 +358,46 @@ TEST_CASE("activeDeadlineSeconds that are set or lowered while the pod runs hold
   CHECK(m.stage() == "stopping");
   REQUIRE(m.record.outcome);
   CHECK(m.record.outcome->reason == "DeadlineExceeded");
+}
+
+TEST_CASE("a pod that broke a limit of its own is Failed as Evicted, and its instance is given back at once") {
+  Machine m(with_hooks(false, true));
+  m.runs("main");
+  m.boot();
+  m.instance.evicted = "Usage of EmptyDir volume \"data\" exceeds the limit \"1Gi\".";
+  CHECK_FALSE(tells_nothing_new(m.record, *instance_of(m.record), m.instance));
+  m.look();
+  CHECK(m.stage() == "stopping");
+  CHECK(m.told() == "Evicted");
+  CHECK(m.does<action::NoteFailure>());
+  // As by a kubelet: a second is left to it and to its hook.
+  REQUIRE(m.does<action::RunHook>());
+  CHECK(m.did<action::RunHook>()->timeout == 1s);
+  m.pass(1s);
+  m.on(event::Tick{});
+  REQUIRE(m.does<action::Terminate>());
+  CHECK(m.did<action::Terminate>()->grace == 2s);
+  m.on(event::TerminateAccepted{});
+  m.on(event::InstanceGone{});
+  CHECK(m.stage() == "finished");
+  CHECK(m.status().phase == PodPhase::kFailed);
+  CHECK(m.status().reason == "Evicted");
+  CHECK(m.status().message == "Usage of EmptyDir volume \"data\" exceeds the limit \"1Gi\".");
+  // It is the pod's own doing, and no disruption.
+  CHECK(m.status().condition(model::ConditionType::kDisruptionTarget).status == model::PodCondition::Status::kAbsent);
+}
+
+TEST_CASE("a pod whose work is over is not evicted any more") {
+  Machine m(test::two_containers(RestartPolicy::kNever));
+  m.runs("main");
+  m.runs("aside");
+  m.boot();
+  m.exits("main", 0);
+  m.exits("aside", 0);
+  m.instance.evicted = "too much";
+  m.look();
+  REQUIRE(m.record.outcome);
+  CHECK(m.record.outcome->phase == PodPhase::kSucceeded);
 }
 
 TEST_CASE("a DaemonSet's pod that tolerates everything is shown as Running, and nothing is bought") {

@@ -259,6 +259,7 @@ inline std::vector<Situation> situations() {
   add("stopping(start_timeout)", a_record(stopping(Stop::kStartTimeout, false)), ends);
   add("stopping(too_dear)", a_record(stopping(Stop::kTooDear, false)), ends);
   add("stopping(lost)", a_record(stopping(Stop::kLost, false)), ends);
+  add("stopping(evicted)", failed(a_record(stopping(Stop::kEvicted, false))), ends);
   add("stopping(terminal_pod)", failed(a_record(stopping(Stop::kTerminalPod, false))), ends);
   add("finished/resting", finished(End::kResting, false));
   add("finished/resting, instance kept", finished(End::kResting, true));
@@ -403,6 +404,9 @@ inline std::vector<Happening> happenings() {
   all.back().special = true;
   plain("InstanceSeen(init exit 3)", event::InstanceSeen{init_exited(3)});
   all.back().special = true;
+  model::Instance evicted = test::an_instance(InstanceState::kRunning);
+  evicted.evicted = "it takes too much";
+  plain("InstanceSeen(over a limit)", event::InstanceSeen{evicted});
   plain("InstanceSeen(failed)", event::InstanceSeen{failed_instance(false)});
   plain("InstanceSeen(failed by image)", event::InstanceSeen{failed_instance(true)});
   const Event missing = event::InstanceMissing{kSteady + 1s};
