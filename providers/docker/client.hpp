@@ -75,23 +75,27 @@ class EngineClient {
   // client_volumes.cpp
   /// Unpacks it at `/`: also into a container that was never started, and into its volumes.
   async::Task<Answer> upload(std::string container, std::string tar, base::Deadline deadline);
+  /// True if there is a file or folder at that path in the container or its volumes.
+  async::Task<bool> has_path(std::string container, std::string path, base::Deadline deadline);
   /// A tar of one file; kNotFound, and kInvalid if it is larger than 1 MiB.
   async::Task<std::string> download(std::string container, std::string path, base::Deadline deadline);
   /// The last lines that it wrote, in the engine's frames unless it has a terminal; kInvalid if they exceed 1 MiB.
   async::Task<std::string> log_tail(std::string container, int lines, base::Deadline deadline);
   async::Task<std::vector<VolumeEntry>> list_volumes(std::string label, base::Deadline deadline);
   async::Task<Answer> remove_volume(std::string name, base::Deadline deadline);
+  /// Of everything that the engine has: it looks at each file, which takes its time.
+  async::Task<DiskUsage> disk_usage(base::Deadline deadline);
   /// As whom its containers run: `Config.User`, empty for root.
   async::Task<std::string> image_user(std::string image, base::Deadline deadline);
 
   async::Task<bool> has_image(std::string name, base::Deadline deadline);
   async::Task<std::string> architecture(base::Deadline deadline);
+  /// The minor version of API 1 that is spoken with it.
+  async::Task<int> api(base::Deadline deadline);
   async::Task<void> import_image(std::string repository, std::string tag, std::string tar, base::Deadline deadline);
   /// Takes as long as it takes while something comes at least every `no_progress`; ended by cancellation. `account` is
   /// encode_registry_auth's; empty for none.
   async::Task<PullResult> pull(ImageReference image, base::Secret account, base::Duration no_progress);
-  /// The minor version of API 1 that is spoken with it.
-  async::Task<int> api(base::Deadline deadline);
 
   // client_exec.cpp. A container or exec that is not there is kNotFound; one that does not run, kConflict.
   /// Makes an exec, which runs nothing yet; its id.

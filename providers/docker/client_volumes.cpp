@@ -32,6 +32,15 @@ async::Task<std::string> EngineClient::read_bytes(std::string target, std::strin
   co_return std::move(response->body);
 }
 
+async::Task<bool> EngineClient::has_path(std::string container, std::string path, base::Deadline deadline) {
+  std::string target = path_of(container, "/archive?path=" + net::encode_query_value(path));
+  const auto response = co_await send(net::Method::kHead, std::move(target), "", deadline);
+  if (!response) co_return base::fail(response.error());
+  if (response->status == 404) co_return false;
+  if (response->status != 200) co_return base::fail(refusal(*response, "path " + path));
+  co_return true;
+}
+
 async::Task<std::string> EngineClient::download(std::string container, std::string path, base::Deadline deadline) {
   std::string target = path_of(container, "/archive?path=" + net::encode_query_value(path));
   co_return co_await read_bytes(std::move(target), "file " + path, deadline);
@@ -53,6 +62,16 @@ async::Task<std::vector<VolumeEntry>> EngineClient::list_volumes(std::string lab
 
 async::Task<Answer> EngineClient::remove_volume(std::string name, base::Deadline deadline) {
   co_return co_await write(net::Method::kDelete, "/volumes/" + net::encode_path_segment(name), "", deadline);
+}
+
+async::Task<DiskUsage> EngineClient::disk_usage(base::Deadline deadline) {
+  // Engines before API 1.42 know no types, and measure images as well.
+  const auto response = co_await send(net::Method::kGet, "/system/df?type=container&type=volume", "", deadline);
+  if (!response) co_return base::fail(response.error());
+  if (response->status != 200) co_return base::fail(refusal(*response, "disk usage"));
+  auto usage = decode_disk_usage(response->body);
+  if (!usage) co_return base::fail(named(std::move(usage.error())));
+  co_return std::move(*usage);
 }
 
 async::Task<std::string> EngineClient::image_user(std::string image, base::Deadline deadline) {

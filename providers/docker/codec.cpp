@@ -98,6 +98,36 @@ std::vector<MountPoint> mounts(const json& node) {
   return out;
 }
 
+std::vector<SubPath> sub_paths(const json& host_config) {
+  std::vector<SubPath> out;
+  const json* const list = find(host_config, "Mounts");
+  if (list == nullptr || !list->is_array()) return out;
+  for (const json& item : *list) {
+    const json* const options = find(item, "VolumeOptions");
+    std::string path = options == nullptr ? std::string() : text(*options, "Subpath");
+    if (path.empty()) continue;
+    SubPath& part = out.emplace_back();
+    part.volume = text(item, "Source");
+    part.path = std::move(path);
+  }
+  return out;
+}
+
+/// Those of ours in a list of a disk usage; `size_of` tells bytes, or less than 0.
+template <class SizeOf>
+std::vector<DiskUse> disk_uses(const json& node, const char* key, SizeOf size_of) {
+  std::vector<DiskUse> out;
+  const json* const list = find(node, key);
+  if (list == nullptr || !list->is_array()) return out;
+  for (const json& item : *list) {
+    DiskUse use;
+    use.labels = labels(item);
+    use.bytes = size_of(item);
+    if (use.labels.contains(kLabelTag) && use.bytes >= 0) out.push_back(std::move(use));
+  }
+  return out;
+}
+
 }  // namespace
 
 const std::string& label(const Labels& labels, std::string_view key) {
@@ -156,6 +186,7 @@ base::Result<ContainerFacts> decode_container(std::string_view body) {
     facts.tty = flag(*config, "Tty");
   }
   facts.mounts = mounts(node);
+  if (const json* const host_config = find(node, "HostConfig")) facts.sub_paths = sub_paths(*host_config);
   return facts;
 }
 
@@ -173,6 +204,20 @@ base::Result<std::vector<VolumeEntry>> decode_volumes(std::string_view body) {
     if (volume.name.empty()) return unreadable("list of volumes: one has no Name");
   }
   return volumes;
+}
+
+base::Result<DiskUsage> decode_disk_usage(std::string_view body) {
+  const json node = parse(body);
+  if (!node.is_object() || (find(node, "Containers") == nullptr && find(node, "Volumes") == nullptr)) {
+    return unreadable("disk usage");
+  }
+  DiskUsage usage;
+  usage.containers = disk_uses(node, "Containers", [](const json& item) { return number(item, "SizeRw"); });
+  usage.volumes = disk_uses(node, "Volumes", [](const json& item) {
+    const json* const data = find(item, "UsageData");
+    return data == nullptr ? std::int64_t{-1} : number(*data, "Size");
+  });
+  return usage;
 }
 
 std::string decode_image_user(std::string_view body) {

@@ -35,6 +35,8 @@ inline constexpr std::string_view kLabelPrice = "spillway.dev/price-micros";  //
 // On a volume, the keeper of volumes, a container.
 inline constexpr std::string_view kLabelVolume = "spillway.dev/volume";                // its name in the pod
 inline constexpr std::string_view kLabelFsGroup = "spillway.dev/fs-group";             // of the pod
+inline constexpr std::string_view kLabelSizeLimit = "spillway.dev/size-limit";          // of a volume, bytes
+inline constexpr std::string_view kLabelDiskLimit = "spillway.dev/disk-limit";          // of a container, bytes
 inline constexpr std::string_view kLabelMessage = "spillway.dev/termination-message";  // kMessageFile or ...OrLog
 
 inline constexpr std::string_view kRoleSandbox = "sandbox";
@@ -83,6 +85,25 @@ struct VolumeEntry {
   Labels labels;
 };
 
+/// What a container or a volume of ours takes on the disk.
+struct DiskUse {
+  DiskUse() = default;
+  Labels labels;
+  std::int64_t bytes = 0;
+};
+struct DiskUsage {
+  DiskUsage() = default;
+  std::vector<DiskUse> containers;  // what they wrote beside their volumes, without logs
+  std::vector<DiskUse> volumes;
+};
+
+/// A part of a volume that a container was made to mount.
+struct SubPath {
+  SubPath() = default;
+  std::string volume;  // its name at the engine
+  std::string path;    // inside it
+};
+
 /// One container as inspected. Times are empty where the engine has year 1.
 struct ContainerFacts {
   ContainerFacts() = default;
@@ -98,6 +119,7 @@ struct ContainerFacts {
   std::optional<base::WallTime> started_at;
   std::optional<base::WallTime> finished_at;
   std::vector<MountPoint> mounts;
+  std::vector<SubPath> sub_paths;
   std::string termination_message;  // read apart, once it has ended
 
   bool running() const { return state == "running" || state == "paused"; }
@@ -120,6 +142,8 @@ struct EngineVersion {
 };
 base::Result<EngineVersion> decode_version(std::string_view body);
 base::Result<std::vector<VolumeEntry>> decode_volumes(std::string_view body);
+/// Of GET /system/df: what has our tag. A volume whose size the engine cannot tell is left out.
+base::Result<DiskUsage> decode_disk_usage(std::string_view body);
 /// `Config.User` of an image.
 std::string decode_image_user(std::string_view body);
 /// The output of a container without a terminal, freed of the engine's frames (a type, three zeros, a length).

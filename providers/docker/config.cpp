@@ -203,6 +203,7 @@ ParsedConfig parse_config(const nlohmann::json& node) {
   }
   parsed.config.pull_progress_timeout =
       fields.duration("pullProgressTimeout").value_or(parsed.config.pull_progress_timeout);
+  parsed.config.disk_usage_every = fields.duration("diskUsageEvery").value_or(parsed.config.disk_usage_every);
   const auto scheme = fields.text("containerScheme");
   if (scheme && !is_label(*scheme, 63, false)) {
     fields.fault("containerScheme", "is " + *scheme + "; allowed are lower-case letters, digits and '-'");

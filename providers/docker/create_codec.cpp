@@ -255,6 +255,9 @@ base::Result<std::string> encode_container(const InstancePlan& plan, size_t inde
   out_labels[std::string(kLabelContainer)] = container.name;
   out_labels[std::string(kLabelPart)] = std::string(to_string(container.role));
   out_labels[std::string(kLabelOrder)] = std::to_string(index);
+  if (container.resources.ephemeral_limit > 0) {
+    out_labels[std::string(kLabelDiskLimit)] = std::to_string(container.resources.ephemeral_limit);
+  }
   if (!container.termination_message_path.empty()) {
     const auto source = container.termination_message_from_logs ? kMessageFileOrLog : kMessageFile;
     out_labels[std::string(kLabelMessage)] = std::string(source);

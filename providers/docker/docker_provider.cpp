@@ -107,6 +107,7 @@ DockerProvider::DockerProvider(base::ProviderName name, Config config,
   context.background = &background_;
   context.provider = info_.name;
   context.pull_progress_timeout = config.pull_progress_timeout;
+  context.disk_usage_every = config.disk_usage_every;
   context.container_scheme = config.container_scheme;
   for (size_t i = 0; i < config.hosts.size(); ++i) {
     hosts_.push_back(std::make_unique<Host>(std::move(config.hosts[i]), std::move(clients[i]), context));

@@ -13,6 +13,13 @@ base::OfferId offer_id(const HostConfig& host, int gpu_count) {
   return base::OfferId(host.name + (gpu_count == 0 ? "/cpu" : "/gpu-" + std::to_string(gpu_count)));
 }
 
+/// Also of instances whose containers are gone: somebody removed those without their volumes.
+std::set<std::string> tags_of(const std::vector<VolumeEntry>& volumes) {
+  std::set<std::string> tags;
+  for (const VolumeEntry& volume : volumes) tags.insert(label(volume.labels, kLabelTag));
+  return tags;
+}
+
 bool is_container(const ContainerEntry& entry) { return label(entry.labels, kLabelRole) == kRoleContainer; }
 
 }  // namespace
@@ -144,8 +151,8 @@ void Host::forget_what_is_gone(const Observed& all) {
 
 async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefix, base::Deadline deadline) {
   // Volumes first: one of an instance that is made meanwhile is then not taken for what is left of another.
-  const auto tags = co_await tags_of_volumes(std::string(kLabelTag), deadline);
-  if (!tags) co_return base::fail(tags.error());
+  const auto volumes = co_await client_.list_volumes(std::string(kLabelTag), deadline);
+  if (!volumes) co_return base::fail(volumes.error());
   const auto observed = co_await observe(std::string(kLabelTag), deadline);
   if (!observed) co_return base::fail(observed.error());
   const InstanceGroups groups = group_by_tag(observed->entries);
@@ -153,7 +160,7 @@ async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefi
   for (const auto& [tag, group] : groups) {
     if (tag.starts_with(tag_prefix)) instances.push_back(view(tag, group, *observed));
   }
-  for (const std::string& tag : *tags) {
+  for (const std::string& tag : tags_of(*volumes)) {
     const bool being_made = reservations_.contains(tag);
     if (being_made || groups.contains(tag) || !tag.starts_with(tag_prefix)) continue;
     // All that is left of an instance, or a listing that leaves its containers out: which of them, a second look tells.
@@ -163,6 +170,7 @@ async::Task<std::vector<model::Instance>> Host::list_owned(std::string tag_prefi
     instances.push_back(std::move(*left));
   }
   forget_what_is_gone(*observed);
+  consider_disk(*observed, *volumes);
   co_return instances;
 }
 
@@ -171,9 +179,9 @@ async::Task<model::Instance> Host::get(std::string tag, base::Deadline deadline)
   if (!observed) co_return base::fail(observed.error());
   InstanceGroups groups = group_by_tag(observed->entries);
   if (groups.empty()) {
-    const auto left = co_await tags_of_volumes(std::string(kLabelTag) + "=" + tag, deadline);
+    const auto left = co_await has_volumes(tag, deadline);
     if (!left) co_return base::fail(left.error());
-    if (left->contains(tag)) groups.try_emplace(tag);
+    if (*left) groups.try_emplace(tag);
   }
   const auto it = groups.find(tag);
   if (it == groups.end()) {

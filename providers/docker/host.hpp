@@ -9,6 +9,7 @@
 //   host_bring_up.cpp  in the background: images, containers
 //   host_pull.cpp      in the background: the images of containers
 //   host_volumes.cpp   volumes, files and termination messages
+//   host_disk.cpp      in the background: what pods with a limit on disk space take
 //   host_end.cpp       in the background: stop, remove; and start or stop of one container
 //   host_exec.cpp      processes that join a container, and connections to ports
 #pragma once
@@ -40,6 +41,7 @@ struct HostContext {
   async::TaskGroup* background = nullptr;
   base::ProviderName provider;
   base::Duration pull_progress_timeout{};
+  base::Duration disk_usage_every{};
   std::string container_scheme;
 };
 
@@ -147,7 +149,7 @@ class Host {
                                                std::shared_ptr<Ids> ids, std::shared_ptr<Ids> to_start);
   boost::asio::awaitable<Step> make_container(WorkPtr work, PlanPtr plan, size_t index,
                                               std::shared_ptr<Surroundings> around, std::shared_ptr<Ids> ids);
-  boost::asio::awaitable<Step> start_container(WorkPtr work, std::string container, std::string id);
+  boost::asio::awaitable<Step> start_container(WorkPtr work, PlanPtr plan, size_t index, std::string id);
 
   // host_pull.cpp
   boost::asio::awaitable<Step> ensure_image(WorkPtr work, PlanPtr plan, size_t index);
@@ -161,8 +163,14 @@ class Host {
                                           std::shared_ptr<Surroundings> around);
   async::Task<std::string> termination_message(ContainerEntry entry, ContainerFacts facts, base::Deadline deadline);
   async::Task<void> clear_message(std::string tag, std::string container, base::Deadline deadline);
-  async::Task<std::set<std::string>> tags_of_volumes(std::string filter, base::Deadline deadline);
+  async::Task<void> make_parts(std::string tag, ContainerFacts facts, base::Deadline deadline);
+  async::Task<bool> has_volumes(std::string tag, base::Deadline deadline);
   boost::asio::awaitable<void> remove_left_volumes(std::string tag);
+
+  // host_disk.cpp
+  /// Begins a measurement if one is due; the listing is of all that is ours.
+  void consider_disk(const Observed& all, const std::vector<VolumeEntry>& volumes);
+  async::Loop measure_disk();
 
   // host_end.cpp
   async::Loop end_instance(WorkPtr work, std::string tag);
@@ -189,6 +197,8 @@ class Host {
   std::map<std::string, Reservation> reservations_;  // by tag
   std::map<std::string, WorkPtr> works_;             // by tag
   FactsMap facts_;
+  bool measuring_ = false;        // what everything takes on the disk
+  base::TimePoint measure_at_{};  // not before
   std::map<std::string, base::WallTime> failed_starts_;  // by container id: when we last tried in vain
 };
 

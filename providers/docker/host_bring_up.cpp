@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "providers/docker/host.hpp"
+#include "providers/docker/volume_codec.hpp"
 #include "vk-provider/base/backoff.hpp"
 
 namespace spillway::providers::docker {
@@ -70,7 +71,7 @@ asio::awaitable<Host::Step> Host::try_bring_up(WorkPtr work, PlanPtr plan, std::
   for (size_t i = 0; i < ids->size() && step == Step::kDone && !work->progress.ending; ++i) {
     const model::ResolvedContainer& container = plan->containers[i];
     if (!container.start_at_once || (*to_start)[i].empty()) continue;
-    step = co_await start_container(work, container.name, (*to_start)[i]);
+    step = co_await start_container(work, plan, i, (*to_start)[i]);
   }
   co_return step;
 }
@@ -135,7 +136,14 @@ asio::awaitable<Host::Step> Host::make_container(WorkPtr work, PlanPtr plan, siz
   co_return Step::kFailed;
 }
 
-asio::awaitable<Host::Step> Host::start_container(WorkPtr work, std::string container, std::string id) {
+asio::awaitable<Host::Step> Host::start_container(WorkPtr work, PlanPtr plan, size_t index, std::string id) {
+  const model::ResolvedContainer& container = plan->containers[index];
+  if (mounts_parts(*plan, container)) {
+    const auto made = co_await client_.inspect(id, in(kCallTime));
+    if (!made) co_return Step::kAgain;
+    const auto parts = co_await make_parts(plan->tag, *made, in(kCallTime));
+    if (!parts) co_return Step::kAgain;
+  }
   for (int refusals = 1; !work->progress.ending; ++refusals) {
     const auto answer = co_await client_.start(id, in(kCallTime));
     if (answer && answer->ok()) co_return Step::kDone;
@@ -144,7 +152,7 @@ asio::awaitable<Host::Step> Host::start_container(WorkPtr work, std::string cont
     // Running after all, or refused for good: then the container shows exit code and text by itself.
     if (!facts->never_started()) co_return Step::kDone;
     if (refusals >= kMostRefusals) {
-      work->progress.failures[container] = failure("RunContainerError", answer->text);
+      work->progress.failures[container.name] = failure("RunContainerError", answer->text);
       co_return Step::kFailed;
     }
     co_await work->pause->wait_until(in(base::backoff_delay(kEngineBackoff, refusals)));

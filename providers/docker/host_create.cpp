@@ -28,7 +28,9 @@ async::Task<model::Instance> Host::create(model::Placement placement, model::Res
     co_return base::fail(ErrorKind::kInvalid, "docker host " + config_.name + " has no offer " + placement.offer.str() +
                                                   " with " + std::to_string(placement.gpu_count) + " GPUs");
   }
-  auto possible = check_pod(pod);
+  const auto api = co_await client_.api(deadline);
+  if (!api) co_return base::fail(nothing_bought(api.error()));
+  auto possible = check_pod(pod, *api);
   if (!possible) co_return base::fail(std::move(possible.error()));
   const std::string tag = placement.tag.str();
   InstancePlan plan = make_plan(placement, std::move(pod), std::vector<int>(), price_of(config_, *gpu_count));

@@ -25,9 +25,9 @@ async::Task<void> Host::terminate(std::string tag, std::chrono::seconds grace, b
   const auto known = works_.find(tag);
   const bool at_work = known != works_.end() && (known->second->progress.active || known->second->progress.ending);
   if (listing->entries.empty() && !at_work) {
-    const auto left = co_await tags_of_volumes(std::string(kLabelTag) + "=" + tag, deadline);
+    const auto left = co_await has_volumes(tag, deadline);
     if (!left) co_return base::fail(left.error());
-    if (left->empty()) {
+    if (!*left) {
       co_return base::fail(ErrorKind::kNotFound, "docker host " + config_.name + " has no instance " + tag);
     }
   }
@@ -132,6 +132,8 @@ async::Task<void> Host::start_again(std::string tag, std::string container, Cont
     const auto cleared = co_await clear_message(tag, container, deadline);
     if (!cleared) co_return base::fail(cleared.error());
   }
+  auto parts = co_await make_parts(tag, before, deadline);
+  if (!parts) co_return base::fail(std::move(parts.error()));
   const auto answer = co_await client_.start(id, deadline);
   facts_.erase(id);
   if (!answer) co_return base::fail(answer.error());

@@ -127,13 +127,33 @@ async::Task<void> Host::clear_message(std::string tag, std::string container, ba
   co_return base::fail(ErrorKind::kUnavailable, "docker host " + config_.name + ": " + answer->text);
 }
 
-/// Tags of volumes whose containers are gone: somebody removed those without them.
-async::Task<std::set<std::string>> Host::tags_of_volumes(std::string filter, base::Deadline deadline) {
-  const auto volumes = co_await client_.list_volumes(std::move(filter), deadline);
+/// Before a container starts: the parts of emptyDirs that it mounts must be there, and what another container made in
+/// their place stays. A kubelet makes those that are missing.
+async::Task<void> Host::make_parts(std::string tag, ContainerFacts facts, base::Deadline deadline) {
+  if (facts.sub_paths.empty()) co_return base::Result<void>();
+  const auto keeper = co_await client_.inspect(keeper_name(tag), deadline);
+  if (!keeper) co_return base::fail(keeper.error());
+  std::set<std::string> missing;
+  for (const SubPath& part : facts.sub_paths) {
+    for (std::string& folder : folders_of(part, keeper->mounts)) {
+      const auto there = co_await client_.has_path(keeper->id, folder, deadline);
+      if (!there) co_return base::fail(there.error());
+      if (!*there) missing.insert(std::move(folder));
+    }
+  }
+  if (missing.empty()) co_return base::Result<void>();
+  const auto answer = co_await client_.upload(keeper->id, folders_tar(missing, file_owner(keeper->labels)), deadline);
+  if (!answer) co_return base::fail(answer.error());
+  if (answer->ok()) co_return base::Result<void>();
+  co_return base::fail(ErrorKind::kUnavailable, "docker host " + config_.name +
+                                                    ": the parts of volumes that a container mounts cannot be made: " +
+                                                    answer->text);
+}
+
+async::Task<bool> Host::has_volumes(std::string tag, base::Deadline deadline) {
+  const auto volumes = co_await client_.list_volumes(std::string(kLabelTag) + "=" + tag, deadline);
   if (!volumes) co_return base::fail(volumes.error());
-  std::set<std::string> tags;
-  for (const VolumeEntry& volume : *volumes) tags.insert(docker::label(volume.labels, kLabelTag));
-  co_return tags;
+  co_return !volumes->empty();
 }
 
 /// They go with keeper and sandbox; these are left where one of those was removed without its volumes.

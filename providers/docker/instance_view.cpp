@@ -252,6 +252,7 @@ model::Instance to_instance(const ViewContext& context, const std::string& tag, 
       instance.price_per_hour = base::Money::from_micros(micros);
     }
   }
+  if (progress != nullptr) instance.evicted = progress->broken_limit;
   decide_state(instance, group, facts, progress, expected, context.listed_at);
   return instance;
 }

@@ -42,6 +42,7 @@ struct Progress {
   bool ending = false;  // terminate was accepted
   std::string activity;
   std::map<std::string, StartFailure> failures;  // by name of container
+  std::string broken_limit;                      // on disk space; why its pod has to go
   std::map<std::string, base::TimePoint> seen;   // containers that existed once, and since when that is known
 };
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "providers/docker/engine_http.hpp"
 #include "providers/docker/sandbox_image.hpp"
 #include "providers/docker/tar.hpp"
 
@@ -101,19 +102,26 @@ std::string memory_options(const ResolvedVolume& volume, FileOwner owner) {
   return options;
 }
 
+/// Why a part of the volume cannot be mounted; empty if it can.
+std::string no_sub_path(const ResolvedVolume& volume, int api) {
+  if (volume.kind == Kind::kMemory) return "a part of a volume in memory cannot be mounted; mount the whole emptyDir";
+  if (volume.kind == Kind::kFiles || api >= kApiWithSubPath) return "";
+  return "an engine with API 1." + std::to_string(api) +
+         " cannot safely mount a part of a volume that containers write to; mount the whole emptyDir, or use an engine "
+         "with API 1." +
+         std::to_string(kApiWithSubPath) + " (Docker 26) or later";
+}
+
 base::Result<void> check_container(const model::ResolvedPod& pod, const model::ResolvedContainer& container,
-                                   const std::string& path) {
+                                   const std::string& path, int api) {
   for (size_t i = 0; i < container.mounts.size(); ++i) {
     const model::ResolvedMount& mount = container.mounts[i];
     const ResolvedVolume* const volume = find_volume(pod.volumes, mount.volume);
     const std::string field = path + ".volumeMounts[" + std::to_string(i) + "]";
     if (volume == nullptr) return base::fail(ErrorKind::kInvalid, field + ".name: there is no such volume");
     if (mount.sub_path.empty()) continue;
-    if (volume->kind != Kind::kFiles) {
-      return base::fail(ErrorKind::kUnsupported,
-                        field +
-                            ".subPath: below API 1.45 an engine cannot safely mount a part of a volume that "
-                            "containers write to; mount the whole emptyDir");
+    if (std::string why = no_sub_path(*volume, api); !why.empty()) {
+      return base::fail(ErrorKind::kUnsupported, field + ".subPath: " + why);
     }
     if (!is_inside(mount.sub_path)) {
       return base::fail(ErrorKind::kInvalid, field + ".subPath: it must be a relative path without ..");
@@ -141,10 +149,11 @@ base::Result<json> encode_mount(const InstancePlan& plan, const model::ResolvedM
   json mount = json::object();
   mount["Target"] = wanted.path;
   mount["ReadOnly"] = wanted.read_only || volume->kind == Kind::kFiles;
-  if (wanted.sub_path.empty()) {
+  if (wanted.sub_path.empty() || volume->kind != Kind::kFiles) {
     mount["Type"] = "volume";
     mount["Source"] = place->volume;
     mount["VolumeOptions"] = {{"NoCopy", true}};
+    if (!wanted.sub_path.empty()) mount["VolumeOptions"]["Subpath"] = wanted.sub_path;
   } else {
     mount["Type"] = "bind";
     mount["Source"] = place->source + "/" + wanted.sub_path;
@@ -169,7 +178,12 @@ bool has_memory_volumes(const InstancePlan& plan) {
 std::string encode_keeper(const InstancePlan& plan) {
   json mounts = json::array();
   for (const ResolvedVolume& volume : plan.volumes) {
-    if (volume.kind != Kind::kMemory) mounts.push_back(new_volume(plan, volume.name, place_of(volume.name)));
+    if (volume.kind == Kind::kMemory) continue;
+    json mount = new_volume(plan, volume.name, place_of(volume.name));
+    if (volume.kind == Kind::kScratch && volume.size_limit.value_or(0) > 0) {
+      mount["VolumeOptions"]["Labels"][std::string(kLabelSizeLimit)] = std::to_string(*volume.size_limit);
+    }
+    mounts.push_back(std::move(mount));
   }
   if (has_messages(plan)) mounts.push_back(new_volume(plan, "", kMessages));
 
@@ -240,14 +254,15 @@ base::Result<json> encode_mounts(const InstancePlan& plan, const model::Resolved
   return mounts;
 }
 
-base::Result<void> check_pod(const model::ResolvedPod& pod) {
+base::Result<void> check_pod(const model::ResolvedPod& pod, int api) {
   const auto is_main = [](const model::ResolvedContainer& c) { return c.role == model::ContainerRole::kMain; };
   const auto inits = std::count_if(pod.containers.begin(), pod.containers.end(), std::not_fn(is_main));
   for (size_t i = 0; i < pod.containers.size(); ++i) {
     const bool main = is_main(pod.containers[i]);
     auto checked = check_container(pod, pod.containers[i],
                                    std::string(main ? "spec.containers[" : "spec.initContainers[") +
-                                       std::to_string(main ? i - static_cast<size_t>(inits) : i) + "]");
+                                       std::to_string(main ? i - static_cast<size_t>(inits) : i) + "]",
+                                   api);
     if (!checked) return checked;
   }
   auto files = check_files(pod.files);
@@ -280,6 +295,30 @@ base::Result<std::string> files_tar(const std::vector<model::ResolvedFile>& file
   if (!checked) return base::fail(std::move(checked.error()));
   TarWriter tar;
   add_files(tar, files, owner);
+  return tar.finish();
+}
+
+bool mounts_parts(const InstancePlan& plan, const model::ResolvedContainer& container) {
+  return std::ranges::any_of(container.mounts, [&](const model::ResolvedMount& mount) {
+    const ResolvedVolume* const volume = find_volume(plan.volumes, mount.volume);
+    return !mount.sub_path.empty() && volume != nullptr && volume->kind == Kind::kScratch;
+  });
+}
+
+std::vector<std::string> folders_of(const SubPath& part, const std::vector<MountPoint>& made) {
+  std::vector<std::string> out;
+  const auto place = std::ranges::find(made, part.volume, &MountPoint::volume);
+  if (place == made.end()) return out;
+  for (size_t slash = part.path.find('/'); slash != std::string::npos; slash = part.path.find('/', slash + 1)) {
+    out.push_back(place->place + "/" + part.path.substr(0, slash));
+  }
+  out.push_back(place->place + "/" + part.path);
+  return out;
+}
+
+std::string folders_tar(const std::set<std::string>& folders, FileOwner owner) {
+  TarWriter tar;
+  for (const std::string& folder : folders) tar.add_directory(without_slash(folder), owner.scratch_mode(), owner.gid());
   return tar.finish();
 }
 

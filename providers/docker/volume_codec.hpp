@@ -7,6 +7,7 @@
 // as long as something runs that has them mounted.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,9 @@ nlohmann::json encode_memory_volumes(const InstancePlan& plan);
 base::Result<nlohmann::json> encode_mounts(const InstancePlan& plan, const model::ResolvedContainer& container,
                                            const std::vector<MountPoint>& made);
 
-/// Before anything is bought: kUnsupported, with the path of the field in the pod, for what an engine cannot do.
-base::Result<void> check_pod(const model::ResolvedPod& pod);
+/// Before anything is bought: kUnsupported, with the path of the field in the pod, for what an engine cannot do. `api`
+/// is the minor version that is spoken with it.
+base::Result<void> check_pod(const model::ResolvedPod& pod, int api);
 
 /// The owner and the bits that a kubelet gives to files and folders of a pod with an fsGroup; -1 is none.
 struct FileOwner {
@@ -50,6 +52,13 @@ FileOwner file_owner(const Labels& keeper);
 /// Files of volumes as an upload into `/` of the keeper. kInvalid if one belongs to none of the `made`, or leads out.
 base::Result<std::string> files_tar(const std::vector<model::ResolvedFile>& files, FileOwner owner,
                                     const std::vector<MountPoint>& made);
+
+/// True if the container mounts a part of an emptyDir: a folder or file that must be there when it starts.
+bool mounts_parts(const InstancePlan& plan, const model::ResolvedContainer& container);
+/// Where the part and all above it lie in the keeper, whose mounts are `made`; the upper ones first.
+std::vector<std::string> folders_of(const SubPath& part, const std::vector<MountPoint>& made);
+/// An upload into `/` of the keeper that makes these folders, which a kubelet gives the rights of their volume.
+std::string folders_tar(const std::set<std::string>& folders, FileOwner owner);
 
 /// Where the termination message of a container lies in the keeper.
 std::string message_path(const std::string& container);

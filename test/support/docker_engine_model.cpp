@@ -267,6 +267,7 @@ DockerEngineModel::Response DockerEngineModel::handle(const net::HttpRequest& re
     return refuse(404, "no such image: " + name);
   }
   if (target.starts_with(kContainers)) return handle_container(request);
+  if (target.starts_with("/v1.41/system/df")) return answer(disk_usage.is_null() ? 500 : 200, disk_usage);
   if (target.starts_with("/v1.41/volumes")) return handle_volumes(request.method, target);
   return refuse(404, "page not found");
 }
@@ -290,6 +291,9 @@ DockerEngineModel::Response DockerEngineModel::handle_container(const net::HttpR
   if (verb == "restart") return start(container);
   if (verb == "logs") return text(logs[container.name]);
   if (verb == "archive" && request.method == net::Method::kPut) return upload(container, request.body);
+  if (verb == "archive" && request.method == net::Method::kHead) {
+    return no_content(has_path(container, query_value(request.target, "path")) ? 200 : 404);
+  }
   if (verb == "archive") return download(container, query_value(request.target, "path"));
   json state = {{"Status", container.state},
                 {"ExitCode", container.exit_code},
@@ -302,6 +306,7 @@ DockerEngineModel::Response DockerEngineModel::handle_container(const net::HttpR
                       {"Image", "sha256:1"},
                       {"State", state},
                       {"Mounts", container.mounts},
+                      {"HostConfig", {{"Mounts", container.body.value("HostConfig", json::object())["Mounts"]}}},
                       {"Config", {{"Labels", container.body.value("Labels", json::object())}}}});
 }
 
@@ -330,6 +335,10 @@ bool DockerEngineModel::can_run(const Container& container, std::string& error, 
       error = "cannot join network of a non running container: " + mode.substr(10);
       return false;
     }
+  }
+  if (!has_parts(container, error)) {
+    code = 500;
+    return false;
   }
   const json command =
       container.body.contains("Entrypoint") ? container.body["Entrypoint"] : container.body.value("Cmd", json::array());

@@ -127,6 +127,9 @@ class DockerEngineModel {
   void remove_volumes(const std::string& container_id);
   Response upload(const Container& container, std::string_view tar);
   Response download(const Container& container, const std::string& path);
+  bool has_path(const Container& container, const std::string& path) const;
+  /// True if every part of a volume that it mounts is there.
+  bool has_parts(const Container& container, std::string& error);
   Response handle_volumes(net::Method method, const std::string& target);
 
   Response create(const std::string& name, const nlohmann::json& body);

@@ -65,6 +65,26 @@ DockerEngineModel::Response DockerEngineModel::download(const Container& contain
   return response;
 }
 
+bool DockerEngineModel::has_path(const Container& container, const std::string& path) const {
+  return files.contains(container.name + ":" + path) || files.contains(container.name + ":" + path + "/");
+}
+
+bool DockerEngineModel::has_parts(const Container& container, std::string& error) {
+  const json mounts = container.body.value("HostConfig", json::object()).value("Mounts", json::array());
+  for (const json& wanted : mounts) {
+    const std::string part = wanted.value("VolumeOptions", json::object()).value("Subpath", "");
+    if (part.empty()) continue;
+    const Container& owner = *find(volumes.at(wanted["Source"]).owner);
+    for (const json& mount : owner.mounts) {
+      if (mount.value("Name", "") != wanted["Source"]) continue;
+      if (has_path(owner, mount["Destination"].get<std::string>() + "/" + part)) continue;
+      error = "cannot access path /engine/volumes/" + wanted["Source"].get<std::string>() + "/_data/" + part;
+      return false;
+    }
+  }
+  return true;
+}
+
 DockerEngineModel::Response DockerEngineModel::handle_volumes(net::Method method, const std::string& target) {
   constexpr std::string_view kVolumes = "/v1.41/volumes/";
   if (method == net::Method::kDelete) {

@@ -1,5 +1,6 @@
 #include "vk-provider/model/quantity.hpp"
 
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -128,5 +129,12 @@ std::optional<std::int64_t> scaled(std::string_view text, int extra_power10) {
 
 std::optional<std::int64_t> quantity_value(std::string_view text) { return scaled(text, 0); }
 std::optional<std::int64_t> quantity_milli(std::string_view text) { return scaled(text, 3); }
+
+std::string quantity_text(std::int64_t value) {
+  constexpr std::array<std::string_view, 7> kUnits{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+  size_t unit = 0;
+  for (; value != 0 && value % 1024 == 0 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return std::to_string(value) + std::string(kUnits.at(unit));
+}
 
 }  // namespace spillway::model

@@ -14,5 +14,7 @@ namespace spillway::model {
 std::optional<std::int64_t> quantity_value(std::string_view text);
 /// The value in thousandths, rounded up (`0.5` -> 500). Empty if the text is no quantity or does not fit.
 std::optional<std::int64_t> quantity_milli(std::string_view text);
+/// In the largest binary unit that leaves no rest: 1073741824 -> `1Gi`, 1000 -> `1000`.
+std::string quantity_text(std::int64_t value);
 
 }  // namespace spillway::model

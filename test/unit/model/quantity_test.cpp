@@ -15,6 +15,15 @@ struct Case {
   Number milli;
 };
 
+TEST_CASE("a quantity is told in the largest unit that leaves no rest") {
+  CHECK(quantity_text(0) == "0");
+  CHECK(quantity_text(1000) == "1000");
+  CHECK(quantity_text(1024) == "1Ki");
+  CHECK(quantity_text(3LL << 29) == "1536Mi");
+  CHECK(quantity_text(7LL << 60) == "7Ei");
+  CHECK(quantity_text(-2048) == "-2Ki");
+}
+
 TEST_CASE("every form of a quantity is read exactly or rounded up") {
   const Case cases[] = {
       {"0", 0, 0},

@@ -161,6 +161,24 @@ TEST_CASE("docker codec: messages") {
   CHECK(decode_pull_error(R"({"error":"short"})") == "short");
 }
 
+TEST_CASE("docker codec: what is used of the disk") {
+  const auto usage = decode_disk_usage(R"({"LayersSize": 5, "Images": null, "Containers": [
+      {"Id": "1", "Labels": {"spillway.dev/tag": "a"}, "SizeRw": 12, "SizeRootFs": 99},
+      {"Id": "2", "Labels": {"spillway.dev/tag": "b"}}, {"Id": "3", "Labels": {"other": "x"}, "SizeRw": 7}],
+    "Volumes": [{"Name": "v", "Labels": {"spillway.dev/tag": "a"}, "UsageData": {"Size": 34, "RefCount": 1}},
+      {"Name": "w", "Labels": {"spillway.dev/tag": "a"}, "UsageData": {"Size": -1, "RefCount": 1}},
+      {"Name": "x", "Labels": {"spillway.dev/tag": "a"}}, {"Name": "y", "Labels": null, "UsageData": {"Size": 1}}]})");
+  REQUIRE(usage);
+  REQUIRE(usage->containers.size() == 2);
+  CHECK(usage->containers[0].bytes == 12);
+  CHECK(usage->containers[1].bytes == 0);
+  REQUIRE(usage->volumes.size() == 1);
+  CHECK(usage->volumes[0].bytes == 34);
+  CHECK(decode_disk_usage(R"({"Containers": null, "Volumes": []})")->containers.empty());
+  CHECK_FALSE(decode_disk_usage("{}"));
+  CHECK_FALSE(decode_disk_usage("[]"));
+}
+
 TEST_CASE("docker codec: a sandbox publishes ports, shares its IPC, and may do nothing else") {
   InstancePlan plan = a_plan();
   plan.gpus = {0, 3};

@@ -60,7 +60,7 @@ TEST_CASE("docker config: every key is read") {
       "cpu": "63500m", "memory": "512Gi", "publishAddress": "10.0.0.5", "gpuRequest": "environment",
       "gpuEnvironmentVariable": "CUDA_VISIBLE_DEVICES",
       "tls": {"caFile": "/ca", "certFile": "/cert", "keyFile": "/key"}}],
-    "pullProgressTimeout": "1m30s", "containerScheme": "box"})"));
+    "pullProgressTimeout": "1m30s", "diskUsageEvery": "5m", "containerScheme": "box"})"));
   for (const auto& fault : parsed.faults) UNSCOPED_INFO(fault.path << " " << fault.message);
   REQUIRE(parsed.faults.empty());
   const HostConfig& host = parsed.config.hosts[0];
@@ -83,6 +83,7 @@ TEST_CASE("docker config: every key is read") {
   CHECK(host.gpu_request == GpuRequest::kEnvironment);
   CHECK(host.gpu_environment_variable == "CUDA_VISIBLE_DEVICES");
   CHECK(parsed.config.pull_progress_timeout == std::chrono::seconds(90));
+  CHECK(parsed.config.disk_usage_every == std::chrono::minutes(5));
   CHECK(parsed.config.container_scheme == "box");
 }
 
@@ -93,7 +94,7 @@ TEST_CASE("docker config: all faults come at once, with path, what was found and
       {"name": "b", "endpoint": "unix:///s", "pricePerHour": "1", "gpuRequest": "magic", "memory": "lots"},
       7
     ],
-    "pullProgressTimeout": "soon"})"));
+    "pullProgressTimeout": "soon", "diskUsageEvery": "0s"})"));
   const std::string price =
       "hosts[0].pricePerHour is -1; allowed is a price in dollars with at most six digits after the point, "
       "such as 2.39";
@@ -110,6 +111,7 @@ TEST_CASE("docker config: all faults come at once, with path, what was found and
       "hosts[1].gpuRequest is \"magic\"; allowed are deviceRequests, environment",
       "hosts[2] is 7; allowed is a mapping that describes one engine",
       "pullProgressTimeout is soon; allowed is a duration greater than 0, such as 90s, 10m or 1h30m",
+      "diskUsageEvery is 0s; allowed is a duration greater than 0, such as 90s, 10m or 1h30m",
   };
   CHECK(all == expected);
 }

@@ -165,6 +165,89 @@ TEST_CASE("docker volumes: a pod without any has no keeper") {
   CHECK(rig.engine().volumes.empty());
 }
 
+TEST_CASE("docker volumes: a part of a shared volume is mounted, and made if nobody has made it before the start") {
+  DockerRig rig;
+  rig.engine().newest_api = 45;
+  model::ResolvedPod pod = DockerRig::pod_with_init(model::RestartPolicy::kNever);
+  pod.volumes = {volume("data", Kind::kScratch)};
+  pod.containers[0].mounts = {mount("data", "/work", "a/b")};
+  pod.containers[2].mounts = {mount("data", "/etc/app.conf", "app.conf"), mount("data", "/out", "a/c")};
+  REQUIRE(rig.create(DockerRig::placement("spw-a"), pod));
+  rig.settle();
+  CHECK(rig.engine().container("spw-a-setup").state == "running");
+  const json mounts = rig.engine().container("spw-a-setup").body["HostConfig"]["Mounts"];
+  CHECK(mounts[0] == json({{"Type", "volume"},
+                           {"Source", volume_of(rig, "data")},
+                           {"Target", "/work"},
+                           {"ReadOnly", false},
+                           {"VolumeOptions", {{"NoCopy", true}, {"Subpath", "a/b"}}}}));
+  auto& files = rig.engine().files;
+  CHECK(files.at("spw-a.volumes:/volumes/data/a/b/").mode == 0777);
+  CHECK_FALSE(files.contains("spw-a.volumes:/volumes/data/a/c/"));
+  // The init container writes a file, and takes a folder's rights away.
+  files["spw-a.volumes:/volumes/data/app.conf"].content = "made by setup";
+  files.at("spw-a.volumes:/volumes/data/a/").mode = 0700;
+  rig.engine().exit("spw-a-setup", 0);
+  rig.restart_daemon();
+  REQUIRE(rig.control("spw-a", ContainerAction::kStart, "main"));
+  CHECK(rig.engine().container("spw-a-main").state == "running");
+  CHECK(files.at("spw-a.volumes:/volumes/data/app.conf").content == "made by setup");
+  CHECK(files.at("spw-a.volumes:/volumes/data/a/").mode == 0700);
+  CHECK(files.at("spw-a.volumes:/volumes/data/a/c/").mode == 0777);
+}
+
+TEST_CASE("docker volumes: a pod above its limits on disk space is told to go, in a kubelet's words") {
+  DockerRig rig;
+  model::ResolvedPod pod = pod_with_volumes();
+  pod.volumes[1].size_limit = 1 << 20;
+  pod.containers[0].resources.ephemeral_limit = 1 << 21;
+  REQUIRE(rig.create(DockerRig::placement("spw-a"), pod));
+  rig.settle();
+  const json volume_labels = rig.engine().volumes.at(volume_of(rig, "data")).labels;
+  CHECK(volume_labels["spillway.dev/size-limit"] == "1048576");
+  const json container_labels = rig.engine().container("spw-a-main").body["Labels"];
+  CHECK(container_labels["spillway.dev/disk-limit"] == "2097152");
+  const auto usage = [&](std::int64_t in_volume, std::int64_t in_container) {
+    return json{{"Volumes", {{{"Labels", volume_labels}, {"UsageData", {{"Size", in_volume}}}}}},
+                {"Containers", {{{"Labels", container_labels}, {"SizeRw", in_container}}}}};
+  };
+  const auto evicted = [&] {
+    REQUIRE(rig.list());
+    rig.settle();
+    return rig.list()->instances.at(0).evicted.str();
+  };
+  rig.engine().disk_usage = usage(1 << 20, 0);
+  CHECK(evicted().empty());
+  CHECK(rig.engine().count("GET /v1.41/system/df") == 1);
+  SECTION("it is measured once a minute") {
+    rig.engine().disk_usage = usage((1 << 20) + 1, 0);
+    rig.pass(59s);
+    CHECK(evicted().empty());
+    rig.pass(2s);
+    CHECK(evicted() == "Usage of EmptyDir volume \"data\" exceeds the limit \"1Mi\".");
+    CHECK(rig.engine().count("GET /v1.41/system/df") == 2);
+  }
+  SECTION("what the engine cannot tell is asked for again") {
+    rig.engine().disk_usage = json();
+    rig.pass(61s);
+    CHECK(evicted().empty());
+    rig.engine().disk_usage = usage(0, (1 << 21) + 1);
+    rig.pass(61s);
+    CHECK(evicted() == "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi.");
+  }
+}
+
+TEST_CASE("docker volumes: without a limit nobody measures") {
+  DockerRig rig;
+  REQUIRE(rig.create(DockerRig::placement("spw-a"), pod_with_volumes()));
+  rig.settle();
+  REQUIRE(rig.list());
+  rig.pass(5min);
+  REQUIRE(rig.list());
+  rig.settle();
+  CHECK(rig.engine().count("/system/df") == 0);
+}
+
 TEST_CASE("docker volumes: what an engine cannot do is refused by field before anything is made") {
   DockerRig rig;
   model::ResolvedPod pod = DockerRig::pod_with_init();
@@ -174,6 +257,12 @@ TEST_CASE("docker volumes: what an engine cannot do is refused by field before a
   SECTION("a part of a shared volume") {
     pod.containers[2].mounts = {mount("data", "/a"), mount("data", "/b", "sub")};
     path = "spec.containers[0].volumeMounts[1].subPath";
+  }
+  SECTION("a part of memory") {
+    rig.engine().newest_api = 45;
+    pod.volumes[0].kind = Kind::kMemory;
+    pod.containers[2].mounts = {mount("data", "/b", "sub")};
+    path = "spec.containers[0].volumeMounts[0].subPath";
   }
   SECTION("of an init container") {
     pod.containers[1].mounts = {mount("data", "/b", "sub")};
