@@ -55,21 +55,27 @@ struct DockerExecSession::Subject {
   async::Timers& timers;
   Kind kind;
   std::string id;
+  bool ended = false;
   std::uint64_t sizes = 0;  // that were asked for; only the last one counts
 
   std::string path() const { return (kind == Kind::kExec ? "/exec/" : "/containers/") + net::encode_path_segment(id); }
 };
 
 DockerExecSession::DockerExecSession(EngineClient& client, async::Timers& timers, Kind kind, std::string id,
-                                     ExecWirePtr wire, const provider::ExecOptions& options)
-    : subject_(std::make_shared<Subject>(Subject{client, timers, kind, std::move(id)})),
+                                     ExecWirePtr wire, const provider::ExecOptions& options,
+                                     std::function<void(const std::string&)> left)
+    : subject_(std::make_shared<Subject>(Subject{client, timers, kind, std::move(id), false, 0})),
       wire_(std::move(wire)),
-      output_(std::make_unique<OutputStream>(wire_, Channel::kOutput)) {
+      output_(std::make_unique<OutputStream>(wire_, Channel::kOutput)),
+      left_(std::move(left)) {
   if (options.stdin_open) input_ = std::make_unique<InputStream>(wire_);
   if (!options.tty) errors_ = std::make_unique<OutputStream>(wire_, Channel::kErrors);
 }
 
-DockerExecSession::~DockerExecSession() { wire_->close(); }
+DockerExecSession::~DockerExecSession() {
+  wire_->close();
+  if (left_ && !subject_->ended) left_(subject_->id);
+}
 
 async::Task<int> DockerExecSession::exit_code(base::Deadline deadline) { return wait_for_exit(subject_, deadline); }
 
@@ -80,7 +86,8 @@ async::Task<int> DockerExecSession::wait_for_exit(std::shared_ptr<Subject> subje
   for (base::Duration pause = kFirstPause;; pause = next_pause(pause)) {
     const auto state = co_await subject->client.inspect_exec(subject->id, deadline);
     if (!state) co_return base::fail(state.error());
-    if (state->ended()) co_return *state->exit_code;
+    subject->ended = state->ended();
+    if (subject->ended) co_return *state->exit_code;
     const base::TimePoint next = subject->timers.now() + pause;
     if (next >= deadline) co_return base::fail(ErrorKind::kDeadline, "the process did not end in time");
     co_await subject->timers.sleep_until(next);

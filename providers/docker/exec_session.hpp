@@ -4,6 +4,7 @@
 // engine then ends the standard input of the process, and leaves the process alone.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,9 +18,10 @@ class DockerExecSession final : public provider::ExecSession {
  public:
   enum class Kind : std::uint8_t { kExec, kAttach };
 
-  /// `id` is of the exec, or of the container that was attached to.
+  /// `id` is of the exec, or of the container that was attached to. `left` is called with it if the session dies before
+  /// its process is known to have ended.
   DockerExecSession(EngineClient& client, async::Timers& timers, Kind kind, std::string id, ExecWirePtr wire,
-                    const provider::ExecOptions& options);
+                    const provider::ExecOptions& options, std::function<void(const std::string&)> left = {});
   ~DockerExecSession() override;
   DockerExecSession(const DockerExecSession&) = delete;
   DockerExecSession& operator=(const DockerExecSession&) = delete;
@@ -43,6 +45,7 @@ class DockerExecSession final : public provider::ExecSession {
   async::ByteStreamPtr input_;
   async::ByteStreamPtr output_;
   async::ByteStreamPtr errors_;
+  std::function<void(const std::string&)> left_;
 };
 
 }  // namespace spillway::providers::docker

@@ -134,14 +134,17 @@ model::Instance Host::view(const std::string& tag, const InstanceGroup& group, c
 /// What came into being after the listing was asked for is not in it, and not gone.
 void Host::forget_what_is_gone(const Observed& all) {
   std::set<std::string> ids;
+  std::set<std::string> names;
   std::set<std::string> tags;
   for (const ContainerEntry& entry : all.entries) {
     ids.insert(entry.id);
+    names.insert(entry.name);
     tags.insert(label(entry.labels, kLabelTag));
   }
   const auto is_gone = [&ids](const auto& item) { return !ids.contains(item.first); };
   std::erase_if(facts_, is_gone);
   std::erase_if(failed_starts_, is_gone);
+  std::erase_if(left_execs_, [&names](const auto& item) { return !names.contains(item.first.first); });
   std::erase_if(works_, [&](const auto& item) {
     const Work& work = *item.second;
     if (tags.contains(item.first) || work.progress.active || work.progress.ending) return false;

@@ -98,6 +98,7 @@ async::Task<void> HandlerRunner::exec(const HandlerTarget& target, const Handler
   ExecOptions options;
   options.container = target.container;
   options.command = handler.command;
+  options.repeated = true;
   auto session = co_await target.provider->open_exec(target.ref, std::move(options), deadline);
   if (!session) co_return base::fail(std::move(session.error()));
   ExecSession& process = **session;

@@ -71,6 +71,9 @@ struct ExecOptions {
   bool stdin_open = false;
   bool tty = false;
   std::optional<TerminalSize> size;
+  /// It is repeated by somebody who may lose patience. A provider that cannot end a process whose session has died does
+  /// not begin it while several of the same command hang in the container: kDeadline.
+  bool repeated = false;
 };
 
 /// A running exec or attach. Its death ends the connection, not the process.

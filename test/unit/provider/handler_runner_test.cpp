@@ -98,6 +98,7 @@ TEST_CASE("exec: the exit code decides, and what it printed is shown") {
   REQUIRE(bench.provider.execs.size() == 1);
   CHECK(bench.provider.execs[0].container == "main");
   CHECK(bench.provider.execs[0].command == handler.command);
+  CHECK(bench.provider.execs[0].repeated);
   bench.exits(3, "not ", "yet");
   const auto failed = bench.run(handler);
   CHECK(failed.error().kind == ErrorKind::kInvalid);

@@ -26,9 +26,10 @@ struct ExecRig : DockerRig {
     if (request.target.ends_with("/exec")) {
       bodies.push_back(json::parse(request.body));
       if (create_status != 201) return done(create_status, {{"message", "no exec here"}});
-      return done(201, {{"Id", "e1"}});
+      if (numbered) ++execs;
+      return done(201, {{"Id", "e" + std::to_string(execs)}});
     }
-    if (request.target.ends_with("/exec/e1/json")) {
+    if (request.target.contains("/exec/e") && request.target.ends_with("/json")) {
       const json state = states.front();
       if (states.size() > 1) states.pop_front();
       return done(state.is_null() ? 404 : 200, state);
@@ -42,7 +43,8 @@ struct ExecRig : DockerRig {
   }
 
   std::optional<base::Result<net::HttpStream>> open_stream(const net::HttpRequest& request) {
-    if (!request.target.contains("/exec/e1/start") && !request.target.contains("/attach")) return std::nullopt;
+    const bool start = request.target.contains("/exec/e") && request.target.ends_with("/start");
+    if (!start && !request.target.contains("/attach")) return std::nullopt;
     opened = request;
     net::HttpStream stream;
     stream.head.status = start_status;
@@ -67,6 +69,8 @@ struct ExecRig : DockerRig {
   std::deque<json> states = {{{"Running", false}, {"ExitCode", 0}}};
   std::vector<std::string> sizes;
   std::optional<net::HttpRequest> opened;
+  bool numbered = false;  // each exec has an id of its own
+  int execs = 1;
   int create_status = 201;
   int start_status = 101;
   int resize_refusals = 0;
@@ -206,6 +210,46 @@ TEST_CASE_METHOD(ExecRig, "docker dial: the relay runs in the sandbox, and its s
   script->give(output_frame(std::string(2, '\0')));
   CHECK(*reactor.run((*stream)->read(soon())) == "");
   CHECK(*reactor.run((*stream)->read(soon())) == "");
+}
+
+TEST_CASE_METHOD(ExecRig, "docker exec: a repeated command that hangs is not begun again for ever") {
+  numbered = true;
+  states = {{{"Running", true}, {"ExitCode", nullptr}}};
+  provider::ExecOptions probe = options();
+  probe.repeated = true;
+  // Each session dies before its process.
+  for (int i = 0; i < 5; ++i) REQUIRE(open(probe));
+  CHECK(engine().count("GET /v1.41/exec/") == 0);
+  const auto refused = open(probe);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::kDeadline);
+  CHECK(refused.error().message == "5 earlier runs of the command have not ended yet");
+  CHECK(execs == 6);
+  SECTION("another command, and a person's, are begun") {
+    REQUIRE(open(options()));
+    probe.command = {"other"};
+    REQUIRE(open(probe));
+  }
+  SECTION("once one has ended there is room for another") {
+    states = {{{"Running", false}, {"ExitCode", 1}}, {{"Running", true}, {"ExitCode", nullptr}}};
+    REQUIRE(open(probe));
+    CHECK_FALSE(open(probe));
+  }
+  SECTION("a process that is known to have ended is none that was left") {
+    states = {{{"Running", false}, {"ExitCode", 0}}};
+    probe.command = {"other"};
+    for (int i = 0; i < 9; ++i) {
+      auto session = open(probe);
+      REQUIRE(session);
+      CHECK(*reactor.run((*session)->exit_code(soon())) == 0);
+    }
+  }
+  SECTION("with its container they are forgotten") {
+    engine().before = nullptr;
+    engine().remove("spw-a-1-main");
+    REQUIRE(list());
+    CHECK(open(probe).error().kind != ErrorKind::kDeadline);
+  }
 }
 
 TEST_CASE_METHOD(ExecRig, "docker dial: a connection that breaks off is no end") {
