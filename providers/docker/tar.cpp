@@ -23,12 +23,12 @@ void put_octal(std::string& header, size_t offset, int digits, std::uint64_t val
   header.replace(offset, static_cast<size_t>(size), text.data(), static_cast<size_t>(size));
 }
 
-std::string header_of(std::string_view path, char type, size_t size, int mode, std::int64_t gid) {
+std::string header_of(std::string_view path, char type, size_t size, int mode, TarOwner owner) {
   std::string header(kBlock, '\0');
   header.replace(0, path.size(), path);
   put_octal(header, 100, 7, static_cast<std::uint64_t>(mode));
-  put_octal(header, 108, 7, 0);  // uid
-  put_octal(header, 116, 7, static_cast<std::uint64_t>(gid));
+  put_octal(header, 108, 7, static_cast<std::uint64_t>(owner.user));
+  put_octal(header, 116, 7, static_cast<std::uint64_t>(owner.group));
   put_octal(header, kSizeOffset, kSizeDigits, size);
   put_octal(header, 136, 11, 0);  // mtime
   header.replace(148, 8, "        ");
@@ -66,23 +66,24 @@ void TarWriter::append_padded(std::string_view content) {
   tar_.append((kBlock - content.size() % kBlock) % kBlock, '\0');
 }
 
-void TarWriter::add(std::string_view path, char type, size_t size, int mode, std::int64_t gid) {
+void TarWriter::add(std::string_view path, char type, size_t size, int mode, TarOwner owner) {
   std::string extra;
   if (path.size() > kLongestPath) extra += pax_record("path", path);
-  if (gid > kLargestId) extra += pax_record("gid", std::to_string(gid));
+  if (owner.user > kLargestId) extra += pax_record("uid", std::to_string(std::exchange(owner.user, 0)));
+  if (owner.group > kLargestId) extra += pax_record("gid", std::to_string(std::exchange(owner.group, 0)));
   if (!extra.empty()) {
-    tar_ += header_of("pax", 'x', extra.size(), 0644, 0);
+    tar_ += header_of("pax", 'x', extra.size(), 0644, TarOwner());
     append_padded(extra);
   }
-  tar_ += header_of(path.substr(0, kLongestPath), type, size, mode, gid > kLargestId ? 0 : gid);
+  tar_ += header_of(path.substr(0, kLongestPath), type, size, mode, owner);
 }
 
-void TarWriter::add_directory(std::string_view path, int mode, std::int64_t gid) {
-  add(std::string(path) + "/", '5', 0, mode, gid);
+void TarWriter::add_directory(std::string_view path, int mode, TarOwner owner) {
+  add(std::string(path) + "/", '5', 0, mode, owner);
 }
 
-void TarWriter::add_file(std::string_view path, std::string_view content, int mode, std::int64_t gid) {
-  add(path, '0', content.size(), mode, gid);
+void TarWriter::add_file(std::string_view path, std::string_view content, int mode, TarOwner owner) {
+  add(path, '0', content.size(), mode, owner);
   append_padded(content);
 }
 

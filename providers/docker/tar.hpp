@@ -11,17 +11,22 @@
 
 namespace spillway::providers::docker {
 
-/// Owner is always user 0, and the time always 0: the same bytes on every run.
+struct TarOwner {
+  std::int64_t user = 0;
+  std::int64_t group = 0;
+};
+
+/// The time is always 0: the same bytes on every run.
 class TarWriter {
  public:
   /// Paths have no leading slash. `mode` is that of chmod, with the bits for setuid, setgid and sticky.
-  void add_directory(std::string_view path, int mode, std::int64_t gid = 0);
-  void add_file(std::string_view path, std::string_view content, int mode, std::int64_t gid = 0);
+  void add_directory(std::string_view path, int mode, TarOwner owner = {});
+  void add_file(std::string_view path, std::string_view content, int mode, TarOwner owner = {});
   /// The archive; the writer is empty after it.
   std::string finish();
 
  private:
-  void add(std::string_view path, char type, size_t size, int mode, std::int64_t gid);
+  void add(std::string_view path, char type, size_t size, int mode, TarOwner owner);
   void append_padded(std::string_view content);
 
   std::string tar_;

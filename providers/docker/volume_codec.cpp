@@ -83,7 +83,7 @@ void add_parents(TarWriter& tar, std::set<std::string>& known, const std::string
                  FileOwner owner) {
   for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string parent = place + "/" + path.substr(0, slash);
-    if (known.insert(parent).second) tar.add_directory(without_slash(parent), owner.directory_mode(), owner.gid());
+    if (known.insert(parent).second) tar.add_directory(without_slash(parent), owner.directory_mode(), owner.of());
   }
 }
 
@@ -92,7 +92,8 @@ void add_files(TarWriter& tar, const std::vector<model::ResolvedFile>& files, Fi
   for (const model::ResolvedFile& file : files) {
     const std::string place = place_of(file.volume);
     add_parents(tar, known, place, file.path, owner);
-    tar.add_file(without_slash(place + "/" + file.path), file.content, owner.file_mode(file.mode), owner.gid());
+    tar.add_file(without_slash(place + "/" + file.path), file.content, owner.file_mode(file.mode),
+                 owner.of(file.user.value_or(0)));
   }
 }
 
@@ -212,7 +213,7 @@ std::string keeper_tar(const InstancePlan& plan) {
   for (const ResolvedVolume& volume : plan.volumes) {
     if (volume.kind == Kind::kMemory) continue;
     const int mode = volume.kind == Kind::kFiles ? owner.directory_mode() : owner.scratch_mode();
-    tar.add_directory(without_slash(place_of(volume.name)), mode, owner.gid());
+    tar.add_directory(without_slash(place_of(volume.name)), mode, owner.of());
   }
   add_files(tar, plan.files, owner);
   for (const model::ResolvedContainer& container : plan.containers) {
@@ -318,7 +319,7 @@ std::vector<std::string> folders_of(const SubPath& part, const std::vector<Mount
 
 std::string folders_tar(const std::set<std::string>& folders, FileOwner owner) {
   TarWriter tar;
-  for (const std::string& folder : folders) tar.add_directory(without_slash(folder), owner.scratch_mode(), owner.gid());
+  for (const std::string& folder : folders) tar.add_directory(without_slash(folder), owner.scratch_mode(), owner.of());
   return tar.finish();
 }
 

@@ -15,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "providers/docker/codec.hpp"
+#include "providers/docker/tar.hpp"
 
 namespace spillway::providers::docker {
 
@@ -42,7 +43,7 @@ base::Result<void> check_pod(const model::ResolvedPod& pod, int api);
 struct FileOwner {
   std::int64_t group = -1;
 
-  std::int64_t gid() const { return group < 0 ? 0 : group; }
+  TarOwner of(std::int64_t user = 0) const { return {user, group < 0 ? 0 : group}; }
   int file_mode(int mode) const { return group < 0 ? mode : mode | 0440; }
   int directory_mode() const { return group < 0 ? 0755 : 02755; }
   int scratch_mode() const { return group < 0 ? 0777 : 02777; }

@@ -80,6 +80,7 @@ class DockerEngineModel {
     File() = default;
     char type = '0';
     int mode = 0;
+    std::int64_t uid = 0;
     std::int64_t gid = 0;
     std::string content;
   };

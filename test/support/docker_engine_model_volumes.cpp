@@ -45,6 +45,7 @@ DockerEngineModel::Response DockerEngineModel::upload(const Container& container
     File file;
     file.type = tar[156];
     file.mode = std::stoi(field(tar, 100, 8), nullptr, 8);
+    file.uid = std::stoll(field(tar, 108, 8), nullptr, 8);
     file.gid = std::stoll(field(tar, 116, 8), nullptr, 8);
     const size_t size = std::stoul(field(tar, 124, 12), nullptr, 8);
     tar.remove_prefix(kBlock);

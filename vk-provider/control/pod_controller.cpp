@@ -72,7 +72,7 @@ PodController::PodController(PodDeps deps)
       writes_(group_, kWritesAtOnce, [this](Job job) { return write(std::move(job)); }),
       reads_(group_, kReadsAtOnce, [this](Job job) { return resolve_then_buy(std::move(job)); }),
       resolver_(*d_.client, *d_.timers),
-      tokens_(store_, *d_.providers, *d_.client, *d_.timers, *d_.events),
+      tokens_(store_, *d_.providers, *d_.client, *d_.timers, *d_.events, keepers_),
       changes_(store_, *d_.client, *d_.timers, *d_.events) {
   for (const model::NodeProfile& profile : d_.nodes)
     sinks_.emplace(profile.name, std::make_unique<NodeSink>(*this, profile));

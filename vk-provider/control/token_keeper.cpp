@@ -11,6 +11,8 @@ namespace {
 
 constexpr base::Duration kLookEvery = std::chrono::seconds(30);
 constexpr base::Duration kCallDeadline = std::chrono::seconds(30);
+// A provider that hangs must not keep the tokens of other pods from being renewed in time.
+constexpr size_t kAtOnce = 16;
 constexpr base::Duration kOldest = std::chrono::hours(24);
 
 }  // namespace
@@ -20,18 +22,32 @@ base::TimePoint renewal_of(const model::BoundToken& token, const base::Now& now)
   return now.steady + std::min(life * 4 / 5, kOldest);
 }
 
+TokenKeeper::TokenKeeper(const PodStore& pods, ProviderSet& providers, kube::Client& client, async::Timers& timers,
+                         kube::EventRecorder& events, async::TaskGroup& group)
+    : pods_(pods),
+      providers_(providers),
+      client_(client),
+      timers_(timers),
+      events_(events),
+      lane_(group, kAtOnce, [this](base::PodUid uid) { return keep(std::move(uid)); }) {}
+
 async::Loop TokenKeeper::run() {
   for (;;) {
     co_await timers_.sleep_for(kLookEvery);
-    for (const base::PodUid& uid : due_pods()) {
-      const auto renewed = co_await renew(uid);
-      const PodEntry* entry = pods_.find(uid);
-      if (renewed || entry == nullptr || entry->record.deleting) continue;
-      base::log::warn("token not renewed", {{"pod", entry->record.key().to_string()}, {"error", renewed.error()}});
-      events_.warning(kube::target_of(entry->record.key()), "FailedToRenewToken",
-                      "the service account token in the pod is not renewed: " + renewed.error().message);
+    for (base::PodUid& uid : due_pods()) {
+      if (under_way_.insert(uid).second) lane_.push(std::move(uid));
     }
   }
+}
+
+async::Loop TokenKeeper::keep(base::PodUid uid) {
+  const auto renewed = co_await renew(uid);
+  under_way_.erase(uid);
+  const PodEntry* entry = pods_.find(uid);
+  if (renewed || entry == nullptr || entry->record.deleting) co_return;
+  base::log::warn("token not renewed", {{"pod", entry->record.key().to_string()}, {"error", renewed.error()}});
+  events_.warning(kube::target_of(entry->record.key()), "FailedToRenewToken",
+                  "the service account token in the pod is not renewed: " + renewed.error().message);
 }
 
 std::vector<base::PodUid> TokenKeeper::due_pods() {

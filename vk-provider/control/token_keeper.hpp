@@ -6,7 +6,9 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
+#include "vk-provider/control/lane.hpp"
 #include "vk-provider/control/pod_store.hpp"
 #include "vk-provider/control/provider_set.hpp"
 #include "vk-provider/kube/client.hpp"
@@ -19,10 +21,9 @@ base::TimePoint renewal_of(const model::BoundToken& token, const base::Now& now)
 
 class TokenKeeper {
  public:
-  /// All of it outlives the keeper.
+  /// All of it outlives the keeper, whose renewals live in the group.
   TokenKeeper(const PodStore& pods, ProviderSet& providers, kube::Client& client, async::Timers& timers,
-              kube::EventRecorder& events)
-      : pods_(pods), providers_(providers), client_(client), timers_(timers), events_(events) {}
+              kube::EventRecorder& events, async::TaskGroup& group);
 
   /// The pod was resolved with tokens of which the first is to be renewed then.
   void given(const base::PodUid& pod, base::TimePoint renew_at) { due_[pod] = renew_at; }
@@ -32,6 +33,7 @@ class TokenKeeper {
 
  private:
   std::vector<base::PodUid> due_pods();
+  async::Loop keep(base::PodUid uid);
   async::Task<void> renew(base::PodUid uid);
 
   const PodStore& pods_;
@@ -40,6 +42,8 @@ class TokenKeeper {
   async::Timers& timers_;
   kube::EventRecorder& events_;
   std::unordered_map<base::PodUid, base::TimePoint> due_;
+  std::unordered_set<base::PodUid> under_way_;
+  Lane<base::PodUid> lane_;
 };
 
 }  // namespace spillway::control

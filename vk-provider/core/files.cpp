@@ -18,6 +18,18 @@ using model::VolumeSource;
 constexpr size_t kMaxPath = 4096;
 constexpr size_t kMaxPart = 255;
 constexpr int kModeBits = 0777;
+constexpr int kOwnedTokenMode = 0600;
+
+/// The user as whom every container runs; empty if they differ, or if one leaves it to its image.
+std::optional<std::int64_t> common_user(const model::PodSpec& pod) {
+  std::optional<std::int64_t> common;
+  for (const model::ContainerSpec* container : all_containers(pod)) {
+    const auto user = container->security ? container->security->user : std::nullopt;
+    if (!user || (common && *common != *user)) return std::nullopt;
+    common = user;
+  }
+  return common;
+}
 
 /// Collects the files of one volume.
 class VolumeFiles {
@@ -55,7 +67,8 @@ class VolumeFiles {
   size_t bytes() const { return bytes_; }
 
  private:
-  base::Result<void> put(std::string_view path, std::string_view content, std::optional<int> mode) {
+  base::Result<void> put(std::string_view path, std::string_view content, std::optional<int> mode,
+                         std::optional<std::int64_t> user = std::nullopt) {
     auto clean = clean_file_path(path);
     if (!clean) return base::fail(std::move(clean.error()));
     bytes_ += content.size();
@@ -65,6 +78,7 @@ class VolumeFiles {
     file.path = std::move(*clean);
     file.content = content;
     file.mode = mode.value_or(volume_.default_mode) & kModeBits;
+    file.user = user;
     return {};
   }
 
@@ -123,7 +137,10 @@ class VolumeFiles {
     wish.expiration = source.expiration;
     const auto it = read_.tokens.find(wish);
     if (it == read_.tokens.end()) return {};
-    return put(source.path, it->second.token.reveal(), std::nullopt);
+    // Whoever else runs in the pod has no business with it, where it is known whose it is.
+    const std::optional<std::int64_t> user = common_user(pod_);
+    const bool has_owner = user || (pod_.extras && pod_.extras->fs_group);
+    return put(source.path, it->second.token.reveal(), has_owner ? std::optional(kOwnedTokenMode) : std::nullopt, user);
   }
 
   const model::PodSpec& pod_;

@@ -59,6 +59,7 @@ struct ResolvedFile {
   std::string path;  // inside the volume, without a leading slash
   std::string content;
   int mode = 0644;
+  std::optional<std::int64_t> user;  // whose it is; empty: root's
 };
 
 struct ResolvedVolume {

@@ -20,7 +20,7 @@ namespace {
 /// Takes files, and keeps them.
 class FileTaker final : public provider::Provider {
  public:
-  FileTaker() { info_.name = base::ProviderName("cloud"); }
+  explicit FileTaker(async::Timers& t) : timers(t) { info_.name = base::ProviderName("cloud"); }
   const provider::ProviderInfo& info() const override { return info_; }
   async::Task<std::vector<model::Offer>> list_offers(base::Deadline) override { co_return std::vector<model::Offer>(); }
   async::Task<model::Instance> create(model::Placement, model::ResolvedPod, base::Deadline) override {
@@ -31,14 +31,18 @@ class FileTaker final : public provider::Provider {
   async::Task<void> terminate(model::InstanceRef, std::chrono::seconds, base::Deadline) override {
     co_return base::Result<void>();
   }
-  async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files, base::Deadline) override {
+  async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,
+                              base::Deadline deadline) override {
     CHECK(ref.id.str() == "i-1");
     puts.push_back(std::move(files));
+    if (hangs > 0 && hangs-- > 0) co_await timers.sleep_until(deadline);
     if (!fails) co_return base::Result<void>();
     co_return base::fail(base::ErrorKind::kUnsupported, "no files here");
   }
+  async::Timers& timers;
   std::vector<std::vector<model::ResolvedFile>> puts;
   bool fails = false;
+  int hangs = 0;  // so many calls answer at their deadline only
 
  private:
   provider::ProviderInfo info_;
@@ -48,7 +52,7 @@ class FileTaker final : public provider::Provider {
 class World {
  public:
   World() : api(reactor.timers), client(api), events(client, reactor.timers, metrics, "host") {
-    auto made = std::make_unique<FileTaker>();
+    auto made = std::make_unique<FileTaker>(reactor.timers);
     provider = made.get();
     providers.add(std::make_unique<provider::ThrottledProvider>(std::move(made), provider::ThrottleConfig{},
                                                                 reactor.timers, metrics));
@@ -57,11 +61,12 @@ class World {
   }
   ~World() { reactor.run(group.stop()); }
 
-  void add_running(model::PodSpec pod) {
+  void add_running(model::PodSpec pod, const std::string& uid = test::kUid) {
     control::PodEntry entry;
+    pod.key.uid = base::PodUid(uid);
     entry.record.spec = test::share(std::move(pod));
     entry.record.stage = model::Running{test::an_instance(model::InstanceState::kRunning)};
-    pods.insert(base::PodUid(test::kUid), std::move(entry));
+    pods.insert(base::PodUid(uid), std::move(entry));
   }
   std::vector<std::string> told(const std::string& reason) const {
     std::vector<std::string> out;
@@ -79,9 +84,9 @@ class World {
   control::ProviderSet providers;
   FileTaker* provider = nullptr;
   control::PodStore pods;
-  control::TokenKeeper tokens{pods, providers, client, reactor.timers, events};
-  control::ChangeNotice changes{pods, client, reactor.timers, events};
   async::TaskGroup group{reactor.ctx.get_executor()};
+  control::TokenKeeper tokens{pods, providers, client, reactor.timers, events, group};
+  control::ChangeNotice changes{pods, client, reactor.timers, events};
   std::string object = R"({"data":{"a":"1"}})";  // every ConfigMap and Secret
   bool gone = false;
   int reads = 0;
@@ -163,6 +168,19 @@ TEST_CASE("a token of a former daemon is renewed at the first look; one that sta
     w.reactor.run_for(2h);
     CHECK(w.token_requests.empty());
   }
+}
+
+TEST_CASE("a provider that hangs holds up no other token, and none is renewed twice at a time") {
+  World w;
+  w.provider->hangs = 1;
+  w.add_running(with_token());
+  w.add_running(with_token(), "uid-2");
+  w.group.spawn(w.tokens.run());
+  w.reactor.run_for(31s);
+  CHECK(w.provider->puts.size() == 2);
+  w.reactor.run_for(28s);
+  CHECK(w.provider->puts.size() == 2);
+  CHECK(w.told("FailedToRenewToken").empty());
 }
 
 TEST_CASE("a token that cannot be replaced is told, without the token") {

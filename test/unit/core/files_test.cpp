@@ -207,6 +207,51 @@ TEST_CASE("a token is a file only where it may leave the cluster") {
   CHECK(c.contents() == Contents{{"token", "ey.J.x"}});
 }
 
+TEST_CASE("a token belongs to the user of all containers, or to the pod's group, and to nobody else") {
+  Case c;
+  model::VolumeSource token = volume_source(Source::kToken);
+  token.path = "token";
+  add_files(c.pod, "sa").sources = {token, volume_source(Source::kConfigMap, "ca")};
+  c.pod.annotations["spillway.dev/send-service-account-token"] = "true";
+  c.read.tokens[TokenWish()].token = base::Secret("ey.J.x");
+  c.read.config = {{config("ca"), test::holding({{"ca.crt", "x"}})}};
+  const auto run_as = [&](model::ContainerSpec& container, std::optional<std::int64_t> user) {
+    model::Security security;
+    security.user = user;
+    security.read_only_root = true;
+    container.security = security;
+  };
+  struct Rights {
+    int mode = 0;
+    std::optional<std::int64_t> user;
+    bool operator==(const Rights&) const = default;
+  };
+  const auto rights = [&](const std::string& path) {
+    const auto files = c.resolve();
+    REQUIRE(files);
+    const auto it = std::ranges::find(files->files, path, &model::ResolvedFile::path);
+    REQUIRE(it != files->files.end());
+    return Rights{it->mode, it->user};
+  };
+  CHECK(rights("token") == Rights{0644, {}});
+  run_as(c.pod.containers.edit()[0], 1000);
+  CHECK(rights("token") == Rights{0600, 1000});
+  CHECK(rights("ca.crt") == Rights{0644, {}});
+  REQUIRE(token_files(c.pod, c.read));
+  CHECK(token_files(c.pod, c.read)->at(0).user == 1000);
+  // An init container of another user, and one whose user is its image's.
+  model::ContainerSpec init = c.pod.containers[0];
+  c.pod.extras->init_containers.edit() = {init};
+  CHECK(rights("token") == Rights{0600, 1000});
+  run_as(c.pod.extras->init_containers.edit()[0], 0);
+  CHECK(rights("token") == Rights{0644, {}});
+  run_as(c.pod.extras->init_containers.edit()[0], {});
+  CHECK(rights("token") == Rights{0644, {}});
+  // Its bits for the group are the provider's, as those of all files.
+  c.pod.extras->fs_group = 2000;
+  CHECK(rights("token") == Rights{0600, {}});
+}
+
 TEST_CASE("one object mounted again and again is bounded") {
   Case c;
   for (int i = 0; i < 70; ++i) {

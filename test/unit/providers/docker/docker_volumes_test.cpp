@@ -125,8 +125,14 @@ TEST_CASE("docker volumes: files have their bytes and modes, and an fsGroup's ow
   }
   SECTION("of a group") {
     change_extras(pod, [](model::PodExtras& extras) { extras.fs_group = 2000; });
+    pod.files.push_back(file("cfg", "token", "t", 0600));
+    pod.files.back().user = 1000;
     REQUIRE(rig.create(DockerRig::placement("spw-a"), pod));
     rig.settle();
+    CHECK(at("/volumes/cfg/token").mode == 0640);
+    CHECK(at("/volumes/cfg/token").uid == 1000);
+    CHECK(at("/volumes/cfg/token").gid == 2000);
+    CHECK(at("/volumes/cfg/a.conf").uid == 0);
     CHECK(at("/volumes/cfg/").mode == 02755);
     CHECK(at("/volumes/cfg/").gid == 2000);
     CHECK(at("/volumes/cfg/deep/er/key").mode == 0440);

@@ -18,10 +18,10 @@ void check_sum(const std::string& header) {
 
 }  // namespace
 
-TEST_CASE("tar: a folder and a file, with mode and group") {
+TEST_CASE("tar: a folder and a file, with mode and owner") {
   TarWriter writer;
-  writer.add_directory("volumes/cfg", 02755, 2000);
-  writer.add_file("volumes/cfg/a", std::string("\0\xff", 2), 0440, 2000);
+  writer.add_directory("volumes/cfg", 02755, {0, 2000});
+  writer.add_file("volumes/cfg/a", std::string("\0\xff", 2), 0440, {1000, 2000});
   const std::string tar = writer.finish();
   REQUIRE(tar.size() == 512 + 1024 + 1024);
   CHECK(std::string(tar.c_str()) == "volumes/cfg/");
@@ -32,6 +32,8 @@ TEST_CASE("tar: a folder and a file, with mode and group") {
   const std::string file = tar.substr(512);
   CHECK(std::string(file.c_str()) == "volumes/cfg/a");
   CHECK(file[156] == '0');
+  CHECK(octal(file.substr(108, 7)) == 1000);
+  CHECK(octal(file.substr(116, 7)) == 2000);
   CHECK(octal(file.substr(124, 11)) == 2);
   CHECK(file.substr(512, 3) == std::string("\0\xff\0", 3));
   check_sum(file);
@@ -43,12 +45,12 @@ TEST_CASE("tar: a folder and a file, with mode and group") {
 TEST_CASE("tar: what ustar cannot hold goes before it as pax") {
   const std::string path = "volumes/cfg/" + std::string(150, 'x');
   TarWriter writer;
-  writer.add_file(path, "content", 0644, 1000660000);
+  writer.add_file(path, "content", 0644, {1000660001, 1000660000});
   const std::string tar = writer.finish();
   CHECK(tar[156] == 'x');
   check_sum(tar);
   const std::string records = tar.substr(512, octal(tar.substr(124, 11)));
-  CHECK(records == "172 path=" + path + "\n" + "18 gid=1000660000\n");
+  CHECK(records == "172 path=" + path + "\n" + "18 uid=1000660001\n" + "18 gid=1000660000\n");
   check_sum(tar.substr(1024));
   CHECK(octal(tar.substr(1024 + 116, 7)) == 0);
   CHECK(first_file(tar) == "content");
