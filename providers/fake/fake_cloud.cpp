@@ -229,7 +229,7 @@ Reply<void> FakeCloud::terminate(const std::string& id, std::chrono::seconds gra
 }
 
 Reply<void> FakeCloud::control(const std::string& id, const std::string& container, provider::ContainerAction action,
-                               TimePoint now) {
+                               std::chrono::seconds grace, TimePoint now) {
   advance(now);
   Machine* m = find(id);
   CallFacts facts;
@@ -238,7 +238,7 @@ Reply<void> FakeCloud::control(const std::string& id, const std::string& contain
   const Verdict verdict = judge(facts, now);
   return answer<void>(verdict, [&]() -> base::Result<void> {
     if (m == nullptr) return base::fail(no_such_instance(id));
-    return do_control(*m, container, action, now);
+    return do_control(*m, container, action, grace, now);
   });
 }
 

@@ -38,7 +38,7 @@ class FakeCloud {
   Reply<provider::OwnedList> list_owned(const std::string& tag_prefix, base::TimePoint now);
   Reply<void> terminate(const std::string& id, std::chrono::seconds grace, base::TimePoint now);
   Reply<void> control(const std::string& id, const std::string& container, provider::ContainerAction action,
-                      base::TimePoint now);
+                      std::chrono::seconds grace, base::TimePoint now);
 
   // What only a test can do; faults do not touch these.
   base::Result<std::uint64_t> add_fault(FaultRule rule, base::TimePoint now) {
@@ -75,7 +75,9 @@ class FakeCloud {
   void begin_end(Machine& m, base::TimePoint gone_at, std::string_view by, base::TimePoint now);
   void remove(Serial serial, base::TimePoint at);
   base::Result<void> do_control(Machine& m, const std::string& container, provider::ContainerAction action,
-                                base::TimePoint now);
+                                std::chrono::seconds grace, base::TimePoint now);
+  void start_again(Machine& m, size_t index, base::TimePoint at);
+  void stop_container(Machine& m, size_t index, std::chrono::seconds grace, bool again, base::TimePoint now);
 
   void start_meter(Machine& m, base::TimePoint at);
   void stop_meter(Machine& m, base::TimePoint at);

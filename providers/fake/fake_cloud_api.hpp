@@ -22,7 +22,7 @@ class FakeCloudApi {
   virtual async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) = 0;
   virtual async::Task<void> terminate(std::string id, std::chrono::seconds grace, base::Deadline deadline) = 0;
   virtual async::Task<void> control(std::string id, std::string container, provider::ContainerAction action,
-                                    base::Deadline deadline) = 0;
+                                    std::chrono::seconds grace, base::Deadline deadline) = 0;
 };
 
 }  // namespace spillway::providers::fake

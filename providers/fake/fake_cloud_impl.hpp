@@ -34,11 +34,13 @@ struct FakeCloud::Account {
 
 /// One thing that happens at its time. `run` makes the end of an earlier run of a container void.
 struct FakeCloud::Todo {
-  enum class What : std::uint8_t { kBoot, kContainerEnds, kPreempt, kGone, kGhost };
+  enum class What : std::uint8_t { kBoot, kContainerEnds, kContainerStops, kPreempt, kGone, kGhost };
   What what = What::kBoot;
   Serial serial = 0;
   size_t container = 0;
   int run = 0;
+  int exit_code = 0;   // of a container that stops
+  bool again = false;  // then it is started again
   std::shared_ptr<CreateRequest> ghost;
 };
 

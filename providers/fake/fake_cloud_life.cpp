@@ -13,6 +13,7 @@ using model::InstanceState;
 
 constexpr int kExitStartError = 128;
 constexpr int kExitStopped = 143;  // 128 + SIGTERM
+constexpr int kExitKilled = 137;   // 128 + SIGKILL
 constexpr int kFirstPublicPort = 30000;
 
 std::chrono::seconds billed_time(base::Duration used, const model::Billing& billing) {
@@ -74,6 +75,12 @@ void FakeCloud::perform(const Todo& todo, TimePoint at) {
         end_container(m, todo.container,
                       m.orders->exit_code_of_run(m.view.containers[todo.container].name.str(), todo.run), m.orders->oom,
                       at);
+      }
+      break;
+    case Todo::What::kContainerStops:
+      if (m.runs[todo.container] == todo.run && m.view.containers[todo.container].state == ContainerState::kRunning) {
+        end_container(m, todo.container, todo.exit_code, false, at);
+        if (todo.again && m.view.state != InstanceState::kTerminating) start_again(m, todo.container, at);
       }
       break;
     case Todo::What::kPreempt: {
@@ -190,7 +197,7 @@ void FakeCloud::end_container(Machine& m, size_t index, int exit_code, bool oom,
 }
 
 base::Result<void> FakeCloud::do_control(Machine& m, const std::string& container, provider::ContainerAction action,
-                                         TimePoint now) {
+                                         std::chrono::seconds grace, TimePoint now) {
   using provider::ContainerAction;
   const auto it =
       std::ranges::find(m.view.containers, container, [](const auto& c) -> const std::string& { return c.name.str(); });
@@ -204,16 +211,32 @@ base::Result<void> FakeCloud::do_control(Machine& m, const std::string& containe
                                                 "; its containers cannot be started or stopped now");
   }
   const auto index = static_cast<size_t>(it - m.view.containers.begin());
-  if (action != ContainerAction::kStart && it->state == ContainerState::kRunning) {
-    end_container(m, index, kExitStopped, false, now);
+  if (it->state != ContainerState::kRunning) {
+    if (action != ContainerAction::kStop) start_again(m, index, now);
+  } else if (action != ContainerAction::kStart) {
+    stop_container(m, index, grace, action == ContainerAction::kRestart, now);
   }
-  if (action != ContainerAction::kStop && it->state != ContainerState::kRunning) {
-    m.view.state = InstanceState::kRunning;
-    start_meter(m, now);
-    start_container(m, index, now);
-    advance(now);
-  }
+  advance(now);
   return {};
+}
+
+/// It takes what was ordered, and is killed when the grace is over.
+void FakeCloud::stop_container(Machine& m, size_t index, std::chrono::seconds grace, bool again, TimePoint now) {
+  const base::Duration most = std::max(grace, std::chrono::seconds(0));
+  Todo todo;
+  todo.what = Todo::What::kContainerStops;
+  todo.serial = m.serial;
+  todo.container = index;
+  todo.run = m.runs[index];
+  todo.exit_code = m.orders->stop_time > most ? kExitKilled : kExitStopped;
+  todo.again = again;
+  schedule(now + std::min(m.orders->stop_time, most), std::move(todo));
+}
+
+void FakeCloud::start_again(Machine& m, size_t index, TimePoint at) {
+  m.view.state = InstanceState::kRunning;
+  start_meter(m, at);
+  start_container(m, index, at);
 }
 
 void FakeCloud::begin_end(Machine& m, TimePoint gone_at, std::string_view by, TimePoint now) {

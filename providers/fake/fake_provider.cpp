@@ -89,9 +89,9 @@ async::Task<void> FakeProvider::terminate(model::InstanceRef ref, std::chrono::s
 }
 
 async::Task<void> FakeProvider::control_container(model::InstanceRef ref, std::string container,
-                                                  provider::ContainerAction action, std::chrono::seconds /*grace*/,
+                                                  provider::ContainerAction action, std::chrono::seconds grace,
                                                   base::Deadline deadline) {
-  co_return co_await api_->control(ref.id.str(), std::move(container), action, deadline);
+  co_return co_await api_->control(ref.id.str(), std::move(container), action, grace, deadline);
 }
 
 std::unique_ptr<provider::Provider> make_provider(base::ProviderName name, FakeCloud& cloud, async::Timers& timers) {

@@ -31,6 +31,10 @@ base::Result<T> readable(base::Result<T> decoded, bool is_write) {
 
 std::string instance_path(const std::string& id) { return "/v1/instances/" + net::encode_path_segment(id); }
 
+std::string grace_query(std::chrono::seconds grace) {
+  return "?grace=" + std::to_string(std::max<std::int64_t>(grace.count(), 0));
+}
+
 std::string_view action_word(provider::ContainerAction action) {
   switch (action) {
     case provider::ContainerAction::kStart: return "start";
@@ -83,16 +87,15 @@ async::Task<provider::OwnedList> HttpCloud::list_owned(std::string tag_prefix, b
 }
 
 async::Task<void> HttpCloud::terminate(std::string id, std::chrono::seconds grace, base::Deadline deadline) {
-  std::string target = instance_path(id) + "?grace=" + std::to_string(std::max<std::int64_t>(grace.count(), 0));
+  std::string target = instance_path(id) + grace_query(grace);
   const auto body = co_await send(net::Method::kDelete, std::move(target), std::string(), deadline);
   if (!body) co_return base::fail(body.error());
   co_return base::Result<void>();
 }
 
-async::Task<void> HttpCloud::control(std::string id, std::string container, provider::ContainerAction action,
-                                     base::Deadline deadline) {
-  std::string target =
-      instance_path(id) + "/containers/" + net::encode_path_segment(container) + "/" + std::string(action_word(action));
+async::Task<void> HttpCloud::control(std::string id, std::string container, provider::ContainerAction action, std::chrono::seconds grace, base::Deadline deadline) {
+  std::string target = instance_path(id) + "/containers/" + net::encode_path_segment(container) + "/" +
+                       std::string(action_word(action)) + grace_query(grace);
   const auto body = co_await send(net::Method::kPost, std::move(target), std::string(), deadline);
   if (!body) co_return base::fail(body.error());
   co_return base::Result<void>();

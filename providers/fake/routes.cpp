@@ -96,14 +96,20 @@ WireReply no_such_route(const Request& r) {
   return reply;
 }
 
-WireReply terminate(FakeCloud& cloud, const Request& r, base::TimePoint now) {
+base::Result<std::chrono::seconds> grace_of(const Request& r) {
   const std::string grace = query_value(r.query, "grace");
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(grace.data(), grace.data() + grace.size(), seconds);
   if (!grace.empty() && (error != std::errc{} || end != grace.data() + grace.size() || seconds < 0)) {
-    return failure(base::Error(ErrorKind::kInvalid, "grace: found \"" + grace + "\", expected seconds"));
+    return base::fail(ErrorKind::kInvalid, "grace: found \"" + grace + "\", expected seconds");
   }
-  return to_wire(cloud.terminate(r.path[1], std::chrono::seconds(seconds), now), 202, [](const auto&) { return "{}"; });
+  return std::chrono::seconds(seconds);
+}
+
+WireReply terminate(FakeCloud& cloud, const Request& r, base::TimePoint now) {
+  const auto grace = grace_of(r);
+  if (!grace) return failure(grace.error());
+  return to_wire(cloud.terminate(r.path[1], *grace, now), 202, [](const auto&) { return "{}"; });
 }
 
 WireReply control(FakeCloud& cloud, const Request& r, base::TimePoint now) {
@@ -117,7 +123,9 @@ WireReply control(FakeCloud& cloud, const Request& r, base::TimePoint now) {
   } else if (word != "start") {
     return no_such_route(r);
   }
-  return to_wire(cloud.control(r.path[1], r.path[3], action, now), 200, [](const auto&) { return "{}"; });
+  const auto grace = grace_of(r);
+  if (!grace) return failure(grace.error());
+  return to_wire(cloud.control(r.path[1], r.path[3], action, *grace, now), 200, [](const auto&) { return "{}"; });
 }
 
 WireReply kill(FakeCloud& cloud, const Request& r, base::TimePoint now) {

@@ -70,7 +70,7 @@ TEST_CASE("fake cloud: a container that is only made waits to be started, and ea
   const auto between = cloud.get(id, at(5s)).result.value();
   CHECK(between.containers[0].exit_code == 0);
   CHECK(between.state == InstanceState::kExited);
-  CHECK(cloud.control(id, "main", provider::ContainerAction::kStart, at(6s)).result);
+  CHECK(cloud.control(id, "main", provider::ContainerAction::kStart, 0s, at(6s)).result);
   const auto running = cloud.get(id, at(2h)).result.value();
   CHECK(running.state == InstanceState::kRunning);
   CHECK(running.containers[1].state == ContainerState::kRunning);
@@ -84,7 +84,7 @@ TEST_CASE("fake cloud: where nothing is to start by itself, the instance waits f
   const auto bought = cloud.create(request, at(0s)).result.value();
   CHECK(bought.state == InstanceState::kPending);
   CHECK(bought.containers[0].created);
-  CHECK(cloud.control(bought.ref.id.str(), "main", provider::ContainerAction::kStart, at(1s)).result);
+  CHECK(cloud.control(bought.ref.id.str(), "main", provider::ContainerAction::kStart, 0s, at(1s)).result);
   CHECK(cloud.get(bought.ref.id.str(), at(1s)).result.value().state == InstanceState::kRunning);
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("fake cloud: a container is restarted by order only, and its runs may 
   const auto first = cloud.get(id, at(60s)).result.value();
   CHECK(first.containers[0].exit_code == 1);
 
-  CHECK(cloud.control(id, "main", provider::ContainerAction::kStart, at(60s)).result.has_value());
+  CHECK(cloud.control(id, "main", provider::ContainerAction::kStart, 0s, at(60s)).result.has_value());
   const auto running = cloud.get(id, at(61s)).result.value();
   CHECK(running.state == InstanceState::kRunning);
   CHECK_FALSE(running.containers[0].exit_code.has_value());
@@ -159,16 +159,37 @@ TEST_CASE("fake cloud: a container is restarted by order only, and its runs may 
 
   const auto second = cloud.get(id, at(70s)).result.value();
   CHECK(second.containers[0].exit_code == 0);
-  CHECK(cloud.control(id, "other", provider::ContainerAction::kStart, at(71s)).result.error().kind ==
+  CHECK(cloud.control(id, "other", provider::ContainerAction::kStart, 0s, at(71s)).result.error().kind ==
         ErrorKind::kInvalid);
+}
+
+TEST_CASE("fake cloud: a container takes its time to stop, and is killed when the grace is over") {
+  FakeCloud cloud(a_cloud(), cloud_start());
+  const auto buy = [&](const std::string& tag) {
+    return cloud.create(a_purchase(tag, {{"stop-time", "5s"}}), at(0s)).result.value().ref.id.str();
+  };
+  const auto of = [&](const std::string& id, base::TimePoint when) {
+    return cloud.get(id, when).result.value().containers[0];
+  };
+  const std::string patient = buy("spw-a-1");
+  const std::string killed = buy("spw-b-1");
+  const std::string again = buy("spw-c-1");
+  CHECK(cloud.control(patient, "main", provider::ContainerAction::kStop, 30s, at(10s)).result);
+  CHECK(cloud.control(killed, "main", provider::ContainerAction::kStop, 3s, at(10s)).result);
+  CHECK(cloud.control(again, "main", provider::ContainerAction::kRestart, 30s, at(10s)).result);
+  CHECK(of(patient, at(12s)).state == ContainerState::kRunning);
+  CHECK(of(killed, at(13s)).exit_code == 137);
+  CHECK(of(patient, at(15s)).exit_code == 143);
+  CHECK(of(again, at(15s)).state == ContainerState::kRunning);
+  CHECK(of(again, at(15s)).started_at == cloud_start().wall + 15s);
 }
 
 TEST_CASE("fake cloud: a stopped container says 143, and the old end of its run is void") {
   FakeCloud cloud(a_cloud(), cloud_start());
   const auto id = cloud.create(a_purchase("spw-a-1", {{"run-for", "10s"}}), at(0s)).result.value().ref.id.str();
-  CHECK(cloud.control(id, "main", provider::ContainerAction::kStop, at(4s)).result.has_value());
+  CHECK(cloud.control(id, "main", provider::ContainerAction::kStop, 0s, at(4s)).result.has_value());
   CHECK(cloud.get(id, at(5s)).result.value().containers[0].exit_code == 143);
-  CHECK(cloud.control(id, "main", provider::ContainerAction::kRestart, at(5s)).result.has_value());
+  CHECK(cloud.control(id, "main", provider::ContainerAction::kRestart, 0s, at(5s)).result.has_value());
   CHECK(cloud.get(id, at(11s)).result.value().state == InstanceState::kRunning);
   CHECK(cloud.get(id, at(15s)).result.value().state == InstanceState::kExited);
 }
@@ -271,7 +292,7 @@ TEST_CASE("fake cloud: the invoice counts exact time, grain and minimum, and pau
   CHECK(lines[0].amount.micros() == 10'000);
   CHECK_FALSE(lines[0].running);
 
-  cloud.control(id, "main", provider::ContainerAction::kStart, at(1h));
+  cloud.control(id, "main", provider::ContainerAction::kStart, 0s, at(1h));
   cloud.terminate(id, 0s, at(1h + 1500ms));
   cloud.terminate(large_id, 0s, at(1h + 1s));
   lines = cloud.invoice(at(2h));

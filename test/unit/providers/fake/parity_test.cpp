@@ -80,7 +80,7 @@ class Side {
     return told(reactor_.run(api_->terminate(id, grace, deadline())));
   }
   std::string control(const std::string& id, provider::ContainerAction action) {
-    return told(reactor_.run(api_->control(id, "main", action, deadline())));
+    return told(reactor_.run(api_->control(id, "main", action, std::chrono::seconds(10), deadline())));
   }
   std::string add_fault(const FaultRule& rule) {
     const auto added = cloud_.add_fault(rule, now());
