@@ -32,7 +32,7 @@ std::vector<ExplainedPod> judged(const CapabilitySet& capabilities) {
   basis.providers.resize(1);
   basis.providers[0].capabilities = capabilities;
   std::vector<daemon_ns::ManifestText> texts;
-  for (const char* name : {"servers.yaml", "jobs.yaml", "machines.yaml", "volumes.yaml"}) {
+  for (const char* name : {"servers.yaml", "jobs.yaml", "machines.yaml", "volumes.yaml", "words.yaml"}) {
     std::ifstream file(std::string(SPILLWAY_SOURCE_DIR) + "/test/data/pods/" + name);
     REQUIRE(file.good());
     texts.push_back({name, {std::istreambuf_iterator<char>(file), {}}});
