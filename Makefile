@@ -55,6 +55,7 @@ demo: build ## show the whole thing on a real control plane with real containers
 
 bench: build ## measure against kwok and virtual-kubelet; fails if a must is missed
 	@$(SETUP) packages venv controlplane peers
+	@cmake --build --preset release --target probe_bench
 	@$(PYTHON) test/bench/run.py
 
 cluster-up: ## start a control plane that stays; prints its kubeconfig's path (NAME=default)

@@ -251,6 +251,21 @@ def _a_pod(subject: Subject) -> dict[str, Any]:
     }
 
 
+def measure_probes(program: pathlib.Path) -> dict[str, Any]:
+    """What 5000 pods with a readiness probe every ten seconds cost the thread that runs them, on
+    real sockets of loopback; by kind of probe.
+    """
+    found = {}
+    for kind in ("http", "tcp"):
+        # The limit is a must, and judged with the others.
+        command = [program, "--kind", kind, "--limit", "100"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{program.name}: {(done.stderr or done.stdout).strip()}")
+        found[kind] = json.loads(done.stdout)
+    return found
+
+
 def medians(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     """Numbers become their medians over the rounds in which they were measured; what is measured
     once, or is no number, stays as the last round has it.

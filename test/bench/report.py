@@ -65,6 +65,12 @@ def _latency(r: Results) -> tuple[str, bool]:
     return f"{difference:+.1f} ms (limit +5 ms)", difference <= 5
 
 
+def _probes(r: Results) -> tuple[str, bool]:
+    figures = r["probes"]
+    shown = ", ".join(f"{kind} {one['cpu_percent']:.1f} %" for kind, one in figures.items())
+    return f"{shown} (limit 10 %)", all(one["cpu_percent"] < 10 for one in figures.values())
+
+
 MUSTS = (
     Must(
         "bound to Running: exactly two PATCHes, at most one event, a read for 100 pods at most",
@@ -93,6 +99,7 @@ MUSTS = (
             r["spillway"]["rss_per_pod_kib"], r["virtual-kubelet"]["rss_per_pod_kib"], 0.1
         ),
     ),
+    Must("5000 pods with a readiness probe every 10 s, of a core", _probes),
 )
 
 

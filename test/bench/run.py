@@ -86,6 +86,12 @@ class Run:
                 figures = self._try(name, lambda n=name: self._round(n, long=last))
                 if figures is not None:
                     self._rounds[name].append(figures)
+        if not self._chosen.only:
+            say("probes of 5000 pods")
+            probes = self._chosen.binary.parent / "probe_bench"
+            figures = self._try("probes", lambda: measure.measure_probes(probes))
+            if figures is not None:
+                self.results["probes"] = figures
         for name in self._names:
             if name == "bare":
                 continue
@@ -118,7 +124,7 @@ class Run:
         """A subject that fails costs its own figures, not those of the others."""
         try:
             return work()
-        except (RuntimeError, TimeoutError) as error:
+        except (OSError, RuntimeError, TimeoutError) as error:
             say(f"{name} failed: {error}")
             self.failures.append(f"{name}: {error}")
             return None
