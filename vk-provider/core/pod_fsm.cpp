@@ -81,6 +81,7 @@ void PodStep::on(const event::Tick&) {
   if (auto* stopping = find<Stopping>()) {
     if (stopping->call_under_way) return;
     if (now_.steady < stopping->retry_at) return wake_at(stopping->retry_at);
+    if (stopping->hooks_left > 0) tell(true, "FailedPreStopHook", std::string(kHookTooSlow));
     return terminate(*stopping);
   }
   auto* finished = find<Finished>();

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -17,6 +18,9 @@ namespace spillway::core {
 
 /// Between two tries of a call to a provider that is in trouble.
 inline constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
+
+/// Of an event: its container is stopped all the same.
+inline constexpr std::string_view kHookTooSlow = "PreStopHook did not end within the grace period";
 
 class PodStep {
  public:

@@ -172,6 +172,7 @@ void PodStep::drive_stops(const model::InstanceRef& ref) {
     const auto& stop = r_.containers[i].stop;
     if (!stop || stop->step == ContainerStop::Step::kAsking) continue;
     if (now_.steady >= stop->until) {
+      if (stop->step == ContainerStop::Step::kHook) tell(true, "FailedPreStopHook", std::string(kHookTooSlow));
       ask_stop(ref, i);
     } else {
       wake_at(stop->until);

@@ -135,6 +135,8 @@ TEST_CASE("preStop runs before the end of a deleted pod, and what is left of the
     m.on(event::Tick{});
     REQUIRE(m.does<action::Terminate>());
     CHECK(m.did<action::Terminate>()->grace == 2s);
+    CHECK(m.told() == "FailedPreStopHook");
+    CHECK(m.did<action::Tell>()->message == "PreStopHook did not end within the grace period");
     ends(m, Hook::kPreStop, true);
     CHECK(m.last.empty());
   }
@@ -374,7 +376,7 @@ TEST_CASE("a pod that broke a limit of its own is Failed as Evicted, and its ins
   REQUIRE(m.does<action::RunHook>());
   CHECK(m.did<action::RunHook>()->timeout == 1s);
   m.pass(1s);
-  m.on(event::Tick{});
+  ends(m, Hook::kPreStop, true);
   REQUIRE(m.does<action::Terminate>());
   CHECK(m.did<action::Terminate>()->grace == 2s);
   m.on(event::TerminateAccepted{});
