@@ -185,6 +185,7 @@ class DockerBackend:
         self.gate = gate
         self.name = name
         self._host = host
+        self.settings: dict[str, Any] = {}  # beside `hosts`, until the daemon is configured
         self._creations = Creations(engine)
 
     def provider(self) -> dict[str, Any]:
@@ -195,7 +196,7 @@ class DockerBackend:
             "pricePerHour": 0.1,
             **self._host,
         }
-        return {"name": self.name, "type": "docker", "config": {"hosts": [host]}}
+        return {"name": self.name, "type": "docker", "config": {"hosts": [host], **self.settings}}
 
     def workload(self, *, run_for: float | None = None, exit_code: int = 0) -> Workload:
         script = FOREVER if run_for is None else f"sleep {run_for:g}; exit {exit_code}"

@@ -5,64 +5,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from typing import Any
 
 import pytest
 
 from test.cluster import wait_for
 
-from .backends import FOREVER, IMAGE, DockerBackend, tag_part
+from .backends import FOREVER, DockerBackend
 from .conftest import Worlds
+from .pods import container_ids, create, create_object, output, sh, status_of
 from .world import World, condition, is_ready, phase
 
 
 @pytest.fixture
 def world(make_world: Worlds) -> World:
     return make_world("docker")
-
-
-def sh(name: str, script: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "image": IMAGE, "command": ["sh", "-c", script], **more}
-
-
-def create(world: World, name: str, spec: dict[str, Any], **metadata: Any) -> str:
-    body = {
-        "metadata": {"name": name, **metadata},
-        "spec": {"nodeName": world.node, "terminationGracePeriodSeconds": 5, **spec},
-    }
-    status, answer = world.cluster.api("POST", world.pods_path(), body)
-    assert status == 201, answer
-    return answer["metadata"]["uid"]
-
-
-def create_object(world: World, kind: str, name: str, **fields: Any) -> None:
-    path = f"/api/v1/namespaces/{world.namespace}/{kind}"
-    status, answer = world.cluster.api("POST", path, {"metadata": {"name": name}, **fields})
-    assert status == 201, answer
-
-
-def container_ids(world: World, uid: str) -> dict[str, str]:
-    """The engine's containers of a pod, by the names that the pod gives them."""
-    assert isinstance(world.backend, DockerBackend)
-    part = tag_part(uid)
-    found = {}
-    for one in world.backend.containers("container"):
-        if part in one["Labels"]["spillway.dev/tag"]:
-            found[one["Labels"]["spillway.dev/container"]] = one["Id"]
-    return found
-
-
-def output(world: World, uid: str, container: str) -> str:
-    assert isinstance(world.backend, DockerBackend)
-    return world.backend.logs(container_ids(world, uid)[container])
-
-
-def status_of(pod: dict[str, Any], container: str) -> dict[str, Any]:
-    statuses = [
-        *pod["status"].get("initContainerStatuses", ()),
-        *pod["status"]["containerStatuses"],
-    ]
-    return next(one for one in statuses if one["name"] == container)
 
 
 def test_init_containers_run_in_order_before_the_others_and_share_their_files(world: World) -> None:
