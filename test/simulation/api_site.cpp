@@ -14,6 +14,11 @@ using Which = ApiFault::Which;
 
 bool is_write(const kube::KubeRequest& request) { return request.method != net::Method::kGet; }
 
+/// A 409 to a POST says that the object exists, and one to a DELETE that it is another one: those are always true.
+bool may_conflict(const kube::KubeRequest& request) {
+  return request.method == net::Method::kPatch || request.method == net::Method::kPut;
+}
+
 bool concerns(Which which, const kube::KubeRequest& request, bool watch) {
   switch (which) {
     case Which::kAny: return true;
@@ -30,6 +35,15 @@ bool concerns(Which which, const kube::KubeRequest& request, bool watch) {
 /// As KubeApi's header has it: what may have happened is unknown only for a write.
 base::Error broken(const kube::KubeRequest& request, const char* message) {
   return base::Error(is_write(request) ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable, message);
+}
+
+Counter counter_of(ErrorKind refusal) {
+  switch (refusal) {
+    case ErrorKind::kRateLimited: return Counter::kApiBusy;
+    case ErrorKind::kInvalid: return Counter::kApiRejected;
+    case ErrorKind::kConflict: return Counter::kApiConflict;
+    default: return Counter::kApiBroken;
+  }
 }
 
 base::Error busy() {
@@ -88,16 +102,16 @@ ApiFate ApiSite::judge(const kube::KubeRequest& request, bool watch) {
       case What::kReject:
         if (request.method == net::Method::kPatch) fate.refuse = base::Error(ErrorKind::kInvalid, "admission said no");
         break;
+      case What::kConflict:
+        if (may_conflict(request)) fate.refuse = base::Error(ErrorKind::kConflict, "the API server answered 409");
+        break;
+      case What::kOvertaken: fate.overtaken = may_conflict(request); break;
       case What::kCount: break;
     }
   }
   if (fate.lose_request) coverage_.reach(Counter::kApiLost);
   if (fate.lose_answer) coverage_.reach(Counter::kApiAnswerLost);
-  if (fate.refuse) {
-    coverage_.reach(fate.refuse->kind == ErrorKind::kRateLimited ? Counter::kApiBusy
-                    : fate.refuse->kind == ErrorKind::kInvalid   ? Counter::kApiRejected
-                                                                 : Counter::kApiBroken);
-  }
+  if (fate.refuse) coverage_.reach(counter_of(fate.refuse->kind));
   return fate;
 }
 
@@ -136,13 +150,18 @@ void ApiSite::delete_pod(const std::string& path, int grace) {
   (void)handle(request);
 }
 
-void ApiSite::patch(const std::string& path, const json& body) {
+bool ApiSite::patch(const std::string& path, const json& body) {
   kube::KubeRequest request;
   request.method = net::Method::kPatch;
   request.target = path;
   request.content_type = "application/merge-patch+json";
   request.body = body.dump();
-  (void)handle(request);
+  return handle(request).has_value();
+}
+
+void ApiSite::overtake(const std::string& path) {
+  const json annotations = {{"simulation.example/note", std::to_string(++notes_)}};
+  if (patch(path, {{"metadata", {{"annotations", annotations}}}})) coverage_.reach(Counter::kOvertaken);
 }
 
 }  // namespace spillway::simulation

@@ -27,10 +27,22 @@ struct ApiFate {
   bool lose_answer = false;
   std::optional<base::Error> refuse;  // the server answers this and does nothing
   std::optional<base::Error> lie;     // the server does it and answers this
+  bool overtaken = false;             // somebody else writes the object just before
 };
 
 struct ApiFault {
-  enum class What : std::uint8_t { kLoseRequest, kLoseAnswer, kBusy, kBroken, kTimeout, kSlow, kReject, kCount };
+  enum class What : std::uint8_t {
+    kLoseRequest,
+    kLoseAnswer,
+    kBusy,
+    kBroken,
+    kTimeout,
+    kSlow,
+    kReject,
+    kConflict,   // 409 as if somebody else had written, and nothing has changed
+    kOvertaken,  // somebody else does write, just before
+    kCount
+  };
   enum class Which : std::uint8_t { kAny, kReads, kWrites, kPods, kLeases, kWatches, kCount };
   What what{};
   Which which{};
@@ -69,8 +81,10 @@ class ApiSite {
   /// Returns its UID.
   std::string create_pod(nlohmann::json object);
   void delete_pod(const std::string& path, int grace);
-  /// A merge patch of the object or of its status; what it answers does not matter to them.
-  void patch(const std::string& path, const nlohmann::json& body);
+  /// A merge patch of the object or of its status; false if it was refused.
+  bool patch(const std::string& path, const nlohmann::json& body);
+  /// Somebody notes something on an object, of whatever kind: its version is another one then.
+  void overtake(const std::string& path);
   /// The history is forgotten: a watch that begins before now is answered 410.
   void compact() { model_.compact(); }
 
@@ -87,6 +101,7 @@ class ApiSite {
   base::Duration latency_;
   std::vector<ApiFault> faults_;
   std::uint64_t cut_ = 0;
+  std::uint64_t notes_ = 0;  // by overtake()
   base::TimePoint silent_until_{};
   base::Duration lag_{0};
   base::TimePoint lag_until_{};

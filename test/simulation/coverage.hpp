@@ -40,7 +40,9 @@ namespace spillway::simulation {
   X(kApiBusy, "the API server asked to wait")                     \
   X(kApiBroken, "the API server answered 500 or 504")             \
   X(kApiRejected, "the API server rejected a status")             \
-  X(kIntentConflict, "an intent met a newer pod")                 \
+  X(kApiConflict, "a write was answered 409, and none was newer") \
+  X(kOvertaken, "somebody wrote just before the daemon did")      \
+  X(kIntentConflict, "a write to a pod met a newer one")          \
   X(kWatchCut, "a watch was cut")                                 \
   X(kWatchSilent, "a watch fell silent")                          \
   X(kRelisted, "the pods were listed again")                      \

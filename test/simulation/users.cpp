@@ -97,7 +97,8 @@ void Users::edit_pod(size_t owner, size_t nth, Edit edit) {
     case Edit::kEndPod:
       if (pod->phase == Phase::kTerminal) return;
       coverage_.reach(Counter::kEndedByOthers);
-      return api_.patch(path + "/status", {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}}}});
+      api_.patch(path + "/status", {{"status", {{"phase", "Failed"}, {"reason", "Evicted"}}}});
+      return;
     case Edit::kCount: return;
   }
   api_.patch(path, body);

@@ -41,6 +41,7 @@ void World::arrive(Machine& from, const ApiFate& fate, const kube::KubeRequest& 
   // What a dead daemon had sent may have left its machine, or not.
   const bool sent = !fate.lose_request && (!from.dead() || dice_.chance(50));
   base::Result<kube::KubeResponse> result = base::fail(connection_broke(request));
+  if (sent && fate.overtaken && !fate.refuse) api_.overtake(path_of(request));
   if (sent) result = fate.refuse ? base::fail(*fate.refuse) : apply(from, request);
   const bool hidden = result && (fate.lie || fate.lose_answer);
   if (hidden) result = base::fail(fate.lie ? *fate.lie : connection_broke(request));
