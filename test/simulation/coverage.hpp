@@ -49,6 +49,7 @@ namespace spillway::simulation {
   X(kKilled, "a daemon was killed")                               \
   X(kKilledBuying, "a daemon was killed with a create under way") \
   X(kStopped, "a daemon stopped in order")                        \
+  X(kKilledStopping, "a daemon was killed while it stopped")      \
   X(kFrozen, "a daemon was frozen past its lease")                \
   X(kTakenOver, "another daemon took the lease over")             \
   X(kClockJump, "a wall clock jumped")

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 
 #include "test/simulation/api_link.hpp"
@@ -28,10 +29,11 @@ Machine::Machine(World& world, int number)
   deps.registry = &registry_;
   deps.holder = host_.name();
   daemon_ = std::make_unique<daemon::Daemon>(world.config(), deps);
-  asio::co_spawn(host_.executor(), daemon_->run(), [this](const std::exception_ptr&, int code) {
-    exit_code_ = code;
-    returned_ = true;
-  });
+  asio::co_spawn(host_.executor(), daemon_->run(),
+                 asio::bind_cancellation_slot(cut_.slot(), [this](const std::exception_ptr&, int code) {
+                   exit_code_ = code;
+                   returned_ = true;
+                 }));
 }
 
 Machine::~Machine() { kill(); }
@@ -51,17 +53,24 @@ void Machine::step() {
 }
 
 void Machine::kill() {
-  // One that is stopping in order is left to it.
-  if (state_ != State::kRunning) return;
+  if (state_ == State::kEnded) return;
+  if (state_ == State::kStopping) world_.coverage().reach(Counter::kKilledStopping);
   dead_ = true;
+  // First whoever drains what is then thrown away.
+  cut_.emit(asio::cancellation_type::terminal);
+  run_alone(returned_);
   bool abandoned = false;
   asio::co_spawn(host_.executor(), daemon_->abandon(), [&abandoned](const std::exception_ptr&) { abandoned = true; });
-  while (!abandoned || !returned_) {
+  run_alone(abandoned);
+  end();
+}
+
+void Machine::run_alone(const bool& done) {
+  while (!done) {
     if (host_.idle()) world_.poll_context();
     if (host_.idle()) throw std::logic_error("a daemon that was killed waits for something");
     host_.run_one();
   }
-  end();
 }
 
 void Machine::stop() {

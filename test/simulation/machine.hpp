@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "test/simulation/host.hpp"
@@ -31,7 +32,7 @@ class Machine {
   State state() const { return state_; }
   bool ready() const;
 
-  /// Dies between two handlers, without a word.
+  /// Dies between two handlers, without a word, also while it stops.
   void kill();
   /// After so many more handlers.
   void kill_after(int handlers) { dies_in_ = handlers; }
@@ -47,6 +48,8 @@ class Machine {
   int buying = 0;
 
  private:
+  /// Runs handlers until `done`, while nothing else in the world moves.
+  void run_alone(const bool& done);
   void end();
 
   World& world_;
@@ -57,6 +60,7 @@ class Machine {
   std::unique_ptr<kube::KubeApi> lease_api_;
   provider::Registry registry_;
   std::unique_ptr<daemon::Daemon> daemon_;
+  boost::asio::cancellation_signal cut_;  // ends run() where it waits
   State state_ = State::kRunning;
   bool dead_ = false;
   bool returned_ = false;  // run() has come to its end

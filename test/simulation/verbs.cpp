@@ -165,6 +165,9 @@ void foreign(World& w, const Args& a) {
 
 void kill(World& w, const Args& a) { w.kill_daemon(a[0], static_cast<int>(a[1]), milliseconds(a[2])); }
 void stop(World& w, const Args& a) { w.stop_daemon(a[0], milliseconds(a[1])); }
+void stop_kill(World& w, const Args& a) {
+  w.kill_stopping_daemon(a[0], static_cast<int>(a[1]), milliseconds(a[2]));
+}
 void freeze(World& w, const Args& a) { w.freeze_daemon(a[0], milliseconds(a[1])); }
 void second(World& w, const Args&) { w.start_daemon(); }
 void jump(World& w, const Args& a) { w.jump_clock(a[0], seconds(a[1])); }
@@ -261,6 +264,11 @@ std::vector<Verb> make_verbs() {
        {kWhich, {"after", 0, kMany, 0, 300}, kRestart},
        kill},
       {"stop", "a daemon is told to stop", 2, {kWhich, kRestart}, stop},
+      {"stop-kill",
+       "a daemon is told to stop, and killed after so many more handlers",
+       3,
+       {kWhich, {"after", 1, kMany, 1, 80}, kRestart},
+       stop_kill},
       {"freeze", "a daemon is frozen", 3, {kWhich, {"lasts", 1, kHour, 1'000, 90'000}}, freeze},
       {"second", "one more daemon is started", 1, {}, second},
       {"jump", "a daemon's wall clock jumps", 1, {kWhich, {"seconds", -kMany, kMany, -7'200, 7'200}}, jump},

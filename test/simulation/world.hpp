@@ -68,6 +68,8 @@ class World {
   void start_daemon();
   void kill_daemon(std::int64_t which, int handlers, base::Duration restart);
   void stop_daemon(std::int64_t which, base::Duration restart);
+  /// Told to stop, and killed after so many more handlers unless it has ended by then.
+  void kill_stopping_daemon(std::int64_t which, int handlers, base::Duration restart);
   void freeze_daemon(std::int64_t which, base::Duration how_long);
   void jump_clock(std::int64_t which, base::Duration by);
 

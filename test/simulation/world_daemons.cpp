@@ -47,6 +47,16 @@ void World::stop_daemon(std::int64_t which, base::Duration restart) {
   agenda_.after(restart, [this] { start_daemon(); });
 }
 
+void World::kill_stopping_daemon(std::int64_t which, int handlers, base::Duration restart) {
+  Machine* const machine = running(which);
+  if (machine == nullptr || machine->host().frozen()) return;
+  trace_.note("stop-kill", machine->name(), handlers);
+  machine->stop();
+  machine->kill_after(handlers);
+  users_.daemon_runs = running(0) != nullptr;
+  agenda_.after(restart, [this] { start_daemon(); });
+}
+
 void World::freeze_daemon(std::int64_t which, base::Duration how_long) {
   Machine* const machine = running(which);
   if (machine == nullptr || machine->host().frozen()) return;
