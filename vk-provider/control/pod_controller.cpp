@@ -319,7 +319,8 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
     return d_.events->normal(kube::target_of(key), tell->reason, tell->message);
   }
   if (std::holds_alternative<a::NoteFailure>(action)) {
-    return brake_.note_failure(entry.record.spec->owner_key(), d_.timers->now());
+    const base::TimePoint launched = entry.record.entered.at(model::Stage(model::Creating{}).index());
+    return brake_.note_failure(entry.record.spec->owner_key(), launched, d_.timers->now());
   }
   if (const auto* cool = std::get_if<a::CoolDown>(&action)) {
     return d_.offers->cool_down(cool->provider, cool->offer, d_.timers->now() + cool->how_long);

@@ -46,7 +46,10 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
                                        "an earlier pod of the same owner failed; the next launch waits", launch_at});
   }
   // What nobody sells is not worth a read.
-  if (select(uid, entry)) reads_.push(Job{uid, core::action::Choose{}});
+  if (!select(uid, entry)) return;
+  // Not after the read: until then all other pods of the owner would find that they may be launched, too.
+  brake_.note_launch(spec.owner_key(), now);
+  reads_.push(Job{uid, core::action::Choose{}});
 }
 
 async::Loop PodController::resolve_then_buy(Job job) {
@@ -125,7 +128,6 @@ void PodController::buy(const base::PodUid& uid, PodEntry& entry) {
   chosen.placement.attempt = entry.record.attempt + 1;
   chosen.provider = ProviderSet::facts(d_.providers->find(offer->provider)->info());
   chosen.price_cap = entry.profile->max_price_per_hour;
-  brake_.note_launch(entry.record.spec->owner_key(), now);
   post(uid, std::move(chosen));
 }
 

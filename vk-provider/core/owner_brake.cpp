@@ -21,13 +21,15 @@ base::TimePoint OwnerBrake::hold_refused(const std::string& owner, base::TimePoi
   return level.hold_until;
 }
 
-void OwnerBrake::note_failure(const std::string& owner, base::TimePoint now) {
+void OwnerBrake::note_failure(const std::string& owner, base::TimePoint launched, base::TimePoint now) {
   Level& level = owners_[owner];
   decay(level, now);
-  // Pods of one generation that fail together count once.
-  if (level.failures > 0 && now < level.next_launch) return;
-  ++level.failures;
   level.last_failure = now;
+  // Of a generation that was launched together one failure counts. A later launch that fails counts also if it fails
+  // before the next one is due: otherwise who fails fast would never be slowed down further.
+  if (level.failures > 0 && launched <= level.raised) return;
+  ++level.failures;
+  level.raised = now;
   level.next_launch = now + base::backoff_delay(kLaunch, level.failures);
 }
 

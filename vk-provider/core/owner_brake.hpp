@@ -24,8 +24,8 @@ class OwnerBrake {
 
   /// When a pod that was refused now may be Failed. Pods that are refused while a hold runs share its end.
   base::TimePoint hold_refused(const std::string& owner, base::TimePoint now);
-  /// A launch failed.
-  void note_failure(const std::string& owner, base::TimePoint now);
+  /// A launch that was made at `launched` failed.
+  void note_failure(const std::string& owner, base::TimePoint launched, base::TimePoint now);
   /// When the next launch may be made; `now` or earlier: at once.
   base::TimePoint may_launch_at(const std::string& owner, base::TimePoint now);
   /// A launch is made now: others of a failing owner wait for its result.
@@ -38,6 +38,7 @@ class OwnerBrake {
  private:
   struct Level {
     int failures = 0;
+    base::TimePoint raised{};  // when a failure counted last
     base::TimePoint last_failure{};
     base::TimePoint next_launch{};
     int refusals = 0;

@@ -79,7 +79,7 @@ TEST_CASE("launches after a failed one wait 10 s, doubled to 10 min, and recover
   CHECK(brake.may_launch_at("rs", kStart) <= kStart);
   TimePoint t = kStart;
   for (const base::Duration wait : {10s, 20s, 40s, 80s, 160s, 320s, 600s, 600s}) {
-    brake.note_failure("rs", t);
+    brake.note_failure("rs", t, t);
     CHECK(brake.may_launch_at("rs", t) == t + wait);
     t += wait;
   }
@@ -90,9 +90,32 @@ TEST_CASE("launches after a failed one wait 10 s, doubled to 10 min, and recover
   CHECK(brake.size() == 0);
 }
 
+TEST_CASE("an owner whose pods fail before the next launch is due is slowed down all the same") {
+  OwnerBrake brake;
+  TimePoint t = kStart;
+  for (const base::Duration wait : {10s, 20s, 40s, 80s, 160s, 320s, 600s, 600s}) {
+    brake.note_launch("rs", t);
+    brake.note_failure("rs", t, t + 3s);
+    CHECK(brake.may_launch_at("rs", t + 3s) == t + 3s + wait);
+    t += 3s + wait;
+  }
+}
+
+TEST_CASE("a pod that was launched before the last failure fails for the same reason, and keeps its owner at its level") {
+  OwnerBrake brake;
+  brake.note_failure("rs", kStart, kStart + 1min);
+  brake.note_launch("rs", kStart + 70s);
+  brake.note_failure("rs", kStart, kStart + 75s);
+  CHECK(brake.may_launch_at("rs", kStart + 75s) == kStart + 80s);
+  // Ten minutes after the last failure, whenever it was launched, the owner is trusted again.
+  CHECK(brake.may_launch_at("rs", kStart + 75s + 10min - 1s) == kStart + 80s);
+  brake.forget_quiet(kStart + 75s + 10min);
+  CHECK(brake.size() == 0);
+}
+
 TEST_CASE("ten pods of one owner that fail at once count once, and then launch one by one") {
   OwnerBrake brake;
-  for (int i = 0; i < 10; ++i) brake.note_failure("rs", kStart);
+  for (int i = 0; i < 10; ++i) brake.note_failure("rs", kStart - 1min, kStart);
   CHECK(brake.may_launch_at("rs", kStart) == kStart + 10s);
   brake.note_launch("rs", kStart + 10s);
   CHECK(brake.may_launch_at("rs", kStart + 10s) == kStart + 20s);

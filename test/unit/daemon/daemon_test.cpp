@@ -9,6 +9,7 @@
 
 using namespace std::chrono_literals;
 using namespace spillway;
+using nlohmann::json;
 using test::World;
 namespace fake = providers::fake;
 
@@ -113,4 +114,31 @@ TEST_CASE("a daemon that stops releases the lease, and the next one starts at on
   world.create_pod();
   REQUIRE(world.until("Running", 1min));
   CHECK(world.reactor.timers.now() - before < 5s);
+}
+
+TEST_CASE("after a pod that failed the others of its owner are launched one by one") {
+  World world;
+  world.start();
+  const auto create_replica = [&](const std::string& name, const std::function<void(json&)>& change) {
+    world.create_pod([&](json& pod) {
+      pod["metadata"]["name"] = name;
+      pod["metadata"]["ownerReferences"] = {
+          {{"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"}, {"name", "web"}, {"uid", "rs-1"}, {"controller", true}}};
+      change(pod);
+    });
+  };
+  create_replica("web", [](json& pod) {
+    pod["spec"]["restartPolicy"] = "Never";
+    pod["metadata"]["annotations"] = {{"fake.spillway.dev/run-for", "3s"}, {"fake.spillway.dev/exit-code", "3"}};
+  });
+  REQUIRE(world.until("Failed", 10s));
+  for (const char* name : {"web-1", "web-2", "web-3"}) create_replica(name, [](json&) {});
+  world.reactor.run_for(9s);
+  CHECK(world.bought() == 1);
+  for (const size_t launched : {2U, 3U, 4U}) {
+    world.reactor.run_for(2s);
+    CHECK(world.bought() == launched);
+    world.reactor.run_for(8s);
+    CHECK(world.bought() == launched);
+  }
 }
