@@ -21,8 +21,9 @@ std::string check_pod(const Facts& facts, const Users& users, const PodFacts& po
     case Phase::kNone:
     case Phase::kPending: break;
   }
-  const Owner& owner = users.owners().at(static_cast<size_t>(pod.owner));
-  if (!shapes().at(owner.shape).runs || (scarce && pod.waits_for == "NoCapacity")) return {};
+  const Course course = shapes().at(users.owners().at(static_cast<size_t>(pod.owner)).shape).course;
+  if (course == Course::kWaits || (scarce && pod.waits_for == "NoCapacity")) return {};
+  if (course == Course::kFails && pod.waits_for == "LaunchBackOff") return {};
   return who + " is still pending: " + pod.waits_for;
 }
 

@@ -11,8 +11,8 @@
 
 namespace spillway::simulation {
 
-/// With users still there: every pod runs on its one instance, has ended, or is one that never will run; no instance
-/// is without a pod. `scarce`: there need not be something to buy for everybody.
+/// With users still there: every pod runs on its one instance, has ended, is one that never will run, or is held as
+/// others like it fail; no instance is without a pod. `scarce`: there need not be something to buy for everybody.
 std::string unsettled(const Facts& facts, const Users& users, bool scarce);
 
 /// After the users have left: no pod, and no instance but foreign ones.

@@ -15,6 +15,7 @@ namespace spillway::simulation {
   X(kSucceeded, "a pod succeeded")                                \
   X(kFailed, "a pod failed")                                      \
   X(kRefused, "a pod was refused")                                \
+  X(kLaunchHeld, "a failing owner had to wait")                   \
   X(kRestarted, "a container was started again")                  \
   X(kLost, "a pod lost its instance")                             \
   X(kPreempted, "an instance was taken back")                     \

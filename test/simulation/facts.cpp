@@ -56,6 +56,9 @@ PodFacts& Facts::pod_seen(const test::api_model::Object& object, base::TimePoint
     pod.name = object.name();
     pod.node = object.spec().value("nodeName", "");
     pod.created = now;
+    const json::json_pointer controller("/ownerReferences/0/uid");
+    if (metadata.contains(controller)) pod.controller = metadata[controller].get<std::string>();
+    owners_.pod_made(pod.controller, now);
     uids_[pod.path()] = pod.uid;
     living_[created_] = pod.uid;
     order_[pod.uid] = created_++;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "providers/fake/fake_cloud.hpp"
+#include "test/simulation/owner_facts.hpp"
 #include "test/support/api_model/store.hpp"
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/model/ownership.hpp"
@@ -27,6 +28,7 @@ struct PodFacts {
   std::string node;
   std::uint64_t version = 0;  // resourceVersion
   int owner = -1;             // index of its owner in the world
+  std::string controller;     // UID of its owner; empty: a bare pod
   base::TimePoint created;
   Phase phase = Phase::kNone;
   bool succeeded = false;
@@ -68,6 +70,8 @@ class Facts {
   explicit Facts(model::Ownership ownership) : ownership_(std::move(ownership)) {}
 
   const model::Ownership& ownership() const { return ownership_; }
+  Owners& owners() { return owners_; }
+  const Owners& owners() const { return owners_; }
 
   /// A pod object was created or changed.
   PodFacts& pod_seen(const test::api_model::Object& object, base::TimePoint now);
@@ -97,6 +101,7 @@ class Facts {
   static std::string key(int cloud, const std::string& id) { return std::to_string(cloud) + "/" + id; }
 
   model::Ownership ownership_;
+  Owners owners_;
   // Only looked up in, never walked through.
   std::unordered_map<std::string, PodFacts> pods_;
   std::unordered_map<std::string, std::string> uids_;  // by path

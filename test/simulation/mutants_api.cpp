@@ -161,6 +161,49 @@ class LazyNodeLease final : public Passing {
   }
 };
 
+/// Nobody is named as the owner of a pod. A word of the same length, so that what follows stays where it is.
+void hide_owners(std::string& text) {
+  constexpr std::string_view kOwners = "\"ownerReferences\"";
+  constexpr std::string_view kHidden = "\"ownerReferencez\"";
+  for (size_t at = text.find(kOwners); at != std::string::npos; at = text.find(kOwners, at)) {
+    text.replace(at, kOwners.size(), kHidden);
+  }
+}
+
+class OwnerlessStream final : public async::ByteStream {
+ public:
+  explicit OwnerlessStream(async::ByteStreamPtr inner) : inner_(std::move(inner)) {}
+  async::Task<std::string> read(base::Deadline deadline) override {
+    auto bytes = co_await inner_->read(deadline);
+    if (bytes) hide_owners(*bytes);
+    co_return bytes;
+  }
+  async::Task<void> write(std::string bytes, base::Deadline deadline) override {
+    return inner_->write(std::move(bytes), deadline);
+  }
+  async::Task<void> close_write(base::Deadline deadline) override { return inner_->close_write(deadline); }
+
+ private:
+  async::ByteStreamPtr inner_;
+};
+
+/// Every pod is its own owner, so that the brake forgets it when its controller has replaced it.
+class Ownerless final : public Passing {
+ public:
+  using Passing::Passing;
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    const bool pods = request.target.find("/pods") != std::string::npos;
+    auto answer = co_await inner().send(std::move(request), deadline);
+    if (pods && answer) hide_owners(answer->body);
+    co_return answer;
+  }
+  async::Task<async::ByteStreamPtr> watch(kube::KubeRequest request, base::Deadline deadline) override {
+    auto stream = co_await inner().watch(std::move(request), deadline);
+    if (!stream) co_return stream;
+    co_return std::make_unique<OwnerlessStream>(std::move(*stream));
+  }
+};
+
 }  // namespace
 
 std::vector<Mutant> api_mutants() {
@@ -174,6 +217,7 @@ std::vector<Mutant> api_mutants() {
       Mutant("old-status-last", "lets an older status overtake a newer one", wrapped<OldLast>),
       Mutant("lease-is-free", "takes the lease although another daemon holds it", wrapped<FreeLease>),
       Mutant("lazy-node-lease", "does not renew the lease of its node", wrapped<LazyNodeLease>),
+      Mutant("pod-is-owner", "slows down a pod that failed, and not the controller that makes the next", wrapped<Ownerless>),
   };
 }
 

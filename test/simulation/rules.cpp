@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vk-provider/base/backoff.hpp"
 #include "vk-provider/model/labels.hpp"
 
 namespace spillway::simulation {
@@ -159,6 +160,75 @@ std::string node_ready(const Facts&, const Moment& moment) {
   return {};
 }
 
+// The brake as it is promised: after a failure the owner's next launch waits 10 s, doubled to 10 min, and a pod that
+// nobody can run is shown for 60 s, doubled to 10 min, before it is Failed. Ten quiet minutes may lower that again.
+constexpr base::BackoffPolicy kLaunchPause{std::chrono::seconds(10), std::chrono::minutes(10)};
+constexpr base::BackoffPolicy kHold{std::chrono::seconds(60), std::chrono::minutes(10)};
+constexpr base::Duration kQuiet = std::chrono::minutes(10);
+
+/// The owner of a pod that the daemon in charge writes. What a former one had sent is not held against it.
+const OwnerFacts* owner_in_charge(const Facts& facts, const PodWrite& write) {
+  if (write.writer != facts.owners().daemon()) return nullptr;
+  return facts.owners().find(write.after->controller);
+}
+
+struct Pause {
+  base::TimePoint since;  // the last failure was no earlier
+  base::TimePoint until;
+  base::Duration length{0};  // also of each that follows
+};
+
+/// That which the last of `count` generations brought about. When it failed is not known, only when it was made and how
+/// long it had had to wait itself.
+Pause pause_after(const Failures& failures, size_t count, base::TimePoint begun) {
+  Pause pause;
+  pause.until = begun;
+  int level = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Generation& generation = failures.generations()[i];
+    level = i > 0 && generation.failed - pause.since >= kQuiet ? 1 : level + 1;
+    pause.since = std::max(pause.until, generation.made);
+    pause.length = base::backoff_delay(kLaunchPause, level);
+    pause.until = pause.since + pause.length;
+  }
+  return pause;
+}
+
+// A controller replaces each pod that fails at once, and each new one is paid for: the daemon is the only brake. Judged
+// are pods that were made after a failure, as those can only have been launched after it.
+std::string failing_owner_waits(const Facts& facts, const PodWrite& write) {
+  const OwnerFacts* owner = owner_in_charge(facts, write);
+  if (owner == nullptr || write.after->intents.size() == write.before->intents.size()) return {};
+  const size_t failed = owner->crashed.before(write.after->created);
+  if (failed == 0) return {};
+  const Pause pause = pause_after(owner->crashed, failed, facts.owners().term_began());
+  const base::TimePoint now = write.after->changed;
+  if (now - pause.since >= kQuiet) return {};
+  const std::int64_t allowed = now < pause.until ? 0 : 1 + (now - pause.until) / pause.length;
+  const int launched = owner->crashed.generations()[failed - 1].launches + 1;
+  if (launched <= allowed) return {};
+  return "pod " + write.after->name + " is launch " + std::to_string(launched) + " after " + std::to_string(failed) +
+         " generations of its owner failed, and " + std::to_string(allowed) + " may be made by now";
+}
+
+// The same of pods that nobody can run: nothing is bought, but each Failed pod is an object that stays.
+std::string refused_pod_waits(const Facts& facts, const PodWrite& write) {
+  const OwnerFacts* owner = owner_in_charge(facts, write);
+  if (owner == nullptr || write.blame != PodWrite::Blame::kRefused) return {};
+  const size_t failed = owner->refused.before(write.after->created);
+  const base::TimePoint now = write.after->changed;
+  base::TimePoint until = std::max(facts.owners().term_began(), owner->first_pod);
+  int level = 0;
+  for (size_t i = 0; i <= failed; ++i) {
+    const base::TimePoint shown = i < failed ? owner->refused.generations()[i].failed : now;
+    level = i > 0 && shown - until >= kQuiet ? 1 : level + 1;
+    until += base::backoff_delay(kHold, level);
+  }
+  if (now >= until) return {};
+  return "pod " + write.after->name + " was refused and Failed too early, after " + std::to_string(failed) +
+         " generations of its owner";
+}
+
 template <auto Check>
 constexpr Rule make(std::string_view name) {
   Rule rule;
@@ -192,6 +262,8 @@ const std::vector<Rule>& rules() {
       make<too_dear_ends>("what is too dear is given back"),
       make<few_calls>("few calls of a provider"),
       make<node_ready>("the node is Ready"),
+      make<failing_owner_waits>("a failing owner is launched for ever more slowly"),
+      make<refused_pod_waits>("a refused pod is shown before it fails"),
   };
   return table;
 }

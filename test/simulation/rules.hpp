@@ -15,12 +15,15 @@ namespace spillway::simulation {
 
 /// A write of a daemon to a pod that reached the API server and was accepted.
 struct PodWrite {
+  /// What it ends the pod with, as far as that is its owner's fault.
+  enum class Blame : std::uint8_t { kNone, kCrashed, kRefused };
   const kube::KubeRequest* request = nullptr;
   const PodFacts* before = nullptr;   // the pod that stood there
   const PodFacts* after = nullptr;    // the same pod, also if it is gone now
   test::api_model::ObjectPtr object;  // as it stands now; null if it is gone
   bool changed = false;
   std::string writer;  // which daemon
+  Blame blame{};
 };
 
 /// A create of a daemon that reached a cloud, before the cloud has looked at it.

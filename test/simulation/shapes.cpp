@@ -23,33 +23,33 @@ void ends(json& pod, const char* policy, const char* after, const char* codes) {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> table = {
-      {"plain", 12, true, [](json&) {}},
-      {"succeeds", 24, true, [](json& pod) { ends(pod, "Never", "5s", "0"); }},
-      {"fails", 4, true, [](json& pod) { ends(pod, "Never", "3s", "3"); }},
-      {"fails-twice", 1, true, [](json& pod) { ends(pod, "OnFailure", "2s", "1,1,0"); }},
-      {"crash-loop", 1, true, [](json& pod) { ends(pod, "Always", "2s", "1"); }},
-      {"out-of-memory", 1, true,
+      {"plain", 12, Course::kRuns, [](json&) {}},
+      {"succeeds", 24, Course::kRuns, [](json& pod) { ends(pod, "Never", "5s", "0"); }},
+      {"fails", 4, Course::kFails, [](json& pod) { ends(pod, "Never", "3s", "3"); }},
+      {"fails-twice", 1, Course::kRuns, [](json& pod) { ends(pod, "OnFailure", "2s", "1,1,0"); }},
+      {"crash-loop", 1, Course::kRuns, [](json& pod) { ends(pod, "Always", "2s", "1"); }},
+      {"out-of-memory", 1, Course::kFails,
        [](json& pod) {
          ends(pod, "Never", "4s", "0");
          order(pod, "oom", "true");
        }},
-      {"start-error", 1, true, [](json& pod) { order(pod, "start-error", "no such file"); }},
-      {"image-error", 1, false, [](json& pod) { order(pod, "image-error", "not found"); }},
-      {"boot-fails", 1, false, [](json& pod) { order(pod, "fail-boot", "the host died"); }},
-      {"never-boots", 1, false, [](json& pod) { order(pod, "boot-time", "2h"); }},
-      {"slow-boot", 2, true, [](json& pod) { order(pod, "boot-time", "8s"); }},
-      {"slow-stop", 2, true, [](json& pod) { order(pod, "stop-time", "20s"); }},
-      {"preempted", 1, true, [](json& pod) { order(pod, "preempt-after", "20s"); }},
-      {"no-quota", 1, false, [](json& pod) { order(pod, "fail-create", "quota"); }},
-      {"no-capacity", 1, false, [](json& pod) { order(pod, "fail-create", "no_capacity"); }},
-      {"bad-order", 1, false, [](json& pod) { order(pod, "exit-code", "many"); }},
-      {"unsupported", 1, false, [](json& pod) { pod["spec"]["hostNetwork"] = true; }},
-      {"no-config", 1, false,
+      {"start-error", 1, Course::kRuns, [](json& pod) { order(pod, "start-error", "no such file"); }},
+      {"image-error", 1, Course::kWaits, [](json& pod) { order(pod, "image-error", "not found"); }},
+      {"boot-fails", 1, Course::kWaits, [](json& pod) { order(pod, "fail-boot", "the host died"); }},
+      {"never-boots", 1, Course::kWaits, [](json& pod) { order(pod, "boot-time", "2h"); }},
+      {"slow-boot", 2, Course::kRuns, [](json& pod) { order(pod, "boot-time", "8s"); }},
+      {"slow-stop", 2, Course::kRuns, [](json& pod) { order(pod, "stop-time", "20s"); }},
+      {"preempted", 1, Course::kRuns, [](json& pod) { order(pod, "preempt-after", "20s"); }},
+      {"no-quota", 1, Course::kWaits, [](json& pod) { order(pod, "fail-create", "quota"); }},
+      {"no-capacity", 1, Course::kWaits, [](json& pod) { order(pod, "fail-create", "no_capacity"); }},
+      {"bad-order", 1, Course::kWaits, [](json& pod) { order(pod, "exit-code", "many"); }},
+      {"unsupported", 1, Course::kWaits, [](json& pod) { pod["spec"]["hostNetwork"] = true; }},
+      {"no-config", 1, Course::kWaits,
        [](json& pod) {
          pod["spec"]["containers"][0]["envFrom"] = json::array({{{"configMapRef", {{"name", "absent"}}}}});
        }},
-      {"held", 2, true, [](json& pod) { pod["metadata"]["finalizers"] = json::array({kFinalizer}); }},
-      {"no-gpu", 2, true, [](json& pod) { pod["spec"]["containers"][0]["resources"] = json::object(); }},
+      {"held", 2, Course::kRuns, [](json& pod) { pod["metadata"]["finalizers"] = json::array({kFinalizer}); }},
+      {"no-gpu", 2, Course::kRuns, [](json& pod) { pod["spec"]["containers"][0]["resources"] = json::object(); }},
   };
   return table;
 }

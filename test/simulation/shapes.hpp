@@ -1,6 +1,7 @@
 // Kinds of pods that users of the simulated world run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,10 +10,17 @@
 
 namespace spillway::simulation {
 
+/// What becomes of a pod that can be bought.
+enum class Course : std::uint8_t {
+  kRuns,   // and goes on, or ends well
+  kFails,  // runs, and fails: the brake may hold the other pods of its owner for as long as it likes
+  kWaits,  // may stay Pending for ever
+};
+
 struct Shape {
   std::string_view name;
   int weight;  // how often it is drawn, against the others
-  bool runs;   // comes to run if it can be bought; otherwise it may stay Pending for ever
+  Course course;
   /// Changes what is special about it in an ordinary pod.
   void (*apply)(nlohmann::json& pod);
 };

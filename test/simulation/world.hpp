@@ -101,6 +101,7 @@ class World {
   base::Result<kube::KubeResponse> apply(Machine& from, const kube::KubeRequest& request);
   void note_lease(const kube::KubeRequest& request);
   void note_write(const PodWrite& write);
+  void note_owner(const PodWrite& write);
   void seen(CloudSite& site, const providers::fake::Sight& sight);
   void violate(std::string_view rule, std::string what);
 
@@ -121,7 +122,8 @@ class World {
   Stream dice_;
   std::optional<Violation> violation_;
   bool closing_ = false;  // nobody starts a daemon any more
-  std::string holder_;    // of the installation's lease
+  std::string identity_;  // in the installation's lease
+  std::string holder_;    // of it: the daemon's name
   std::string good_holder_;
   base::TimePoint good_since_{};
   std::map<std::string, base::TimePoint> node_leases_;

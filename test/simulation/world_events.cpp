@@ -27,6 +27,20 @@ base::Error connection_broke(const kube::KubeRequest& request) {
   return base::Error(is_write(request) ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable, "the connection broke");
 }
 
+std::string reason_of(const PodWrite& write) {
+  return write.object ? write.object->status().value("reason", "") : std::string();
+}
+
+PodWrite::Blame blame_of(const PodWrite& write) {
+  const bool fails = write.after->phase == Phase::kTerminal && !write.after->succeeded;
+  if (!fails || write.before->phase == Phase::kTerminal || write.before->deleting) return PodWrite::Blame::kNone;
+  const std::string reason = reason_of(write);
+  if (reason == "UnsupportedPodSpec" || reason == "InvalidImageName") return PodWrite::Blame::kRefused;
+  // Without a reason: by its exit codes. What was lost or taken back is the cloud's fault.
+  const bool crashed = reason.empty() || reason == "StartFailed" || reason == "StartTimeout";
+  return crashed ? PodWrite::Blame::kCrashed : PodWrite::Blame::kNone;
+}
+
 }  // namespace
 
 void World::deliver(Machine& from, kube::KubeRequest request, std::shared_ptr<Exchange<kube::KubeResponse>> exchange) {
@@ -75,7 +89,9 @@ base::Result<kube::KubeResponse> World::apply(Machine& from, const kube::KubeReq
   if (!after->gone) write.object = api_.model().find(path);
   write.changed = after->gone || after->version != before->version;
   write.writer = from.name();
+  write.blame = blame_of(write);
   note_write(write);
+  note_owner(write);
   after->writer = from.name();
   if (write.changed) after->unsure = false;
   return result;
@@ -90,7 +106,10 @@ void World::note_lease(const kube::KubeRequest& request) {
     return;
   }
   const std::string identity = lease["spec"].value("holderIdentity", "");
+  if (identity == identity_) return;
+  identity_ = identity;
   const std::string holder = identity.substr(0, identity.find('_'));
+  if (!holder.empty()) facts_.owners().begin_term(holder, agenda_.now());
   if (holder == holder_) return;
   trace_.note("holder", holder);
   if (!holder.empty() && machines_.size() > 1) coverage_.reach(Counter::kTakenOver);
@@ -103,16 +122,27 @@ void World::note_write(const PodWrite& write) {
   if (after.phase != before.phase && after.phase == Phase::kRunning) coverage_.reach(Counter::kRunning);
   if (after.phase != before.phase && after.phase == Phase::kTerminal) {
     coverage_.reach(after.succeeded ? Counter::kSucceeded : Counter::kFailed);
-    const std::string reason = write.object ? write.object->status().value("reason", "") : std::string();
+    const std::string reason = reason_of(write);
     if (reason == "UnsupportedPodSpec") coverage_.reach(Counter::kRefused);
     if (reason == "InstanceLost") coverage_.reach(Counter::kLost);
     if (reason == "Preempted") coverage_.reach(Counter::kPreempted);
   }
   if (after.intents.size() > before.intents.size() && !before.intents.empty()) coverage_.reach(Counter::kSecondAttempt);
+  if (after.waits_for == "LaunchBackOff" && before.waits_for != after.waits_for) coverage_.reach(Counter::kLaunchHeld);
   for (const Rule& rule : rules()) {
     if (rule.write == nullptr) continue;
     if (std::string wrong = rule.write(facts_, write); !wrong.empty()) return violate(rule.name, std::move(wrong));
   }
+}
+
+/// What the owner of a pod is up to, for the rules about later writes.
+void World::note_owner(const PodWrite& write) {
+  const PodFacts& pod = *write.after;
+  OwnerFacts* const owner = facts_.owners().find(pod.controller);
+  if (owner == nullptr || write.writer != facts_.owners().daemon()) return;
+  if (pod.intents.size() > write.before->intents.size()) owner->crashed.note_launch(pod.created);
+  if (write.blame == PodWrite::Blame::kCrashed) owner->crashed.add(pod.created, agenda_.now());
+  if (write.blame == PodWrite::Blame::kRefused) owner->refused.add(pod.created, agenda_.now());
 }
 
 fake::Reply<model::Instance> World::buy(const std::string& buyer, CloudSite& site, const fake::CreateRequest& request) {
