@@ -127,6 +127,8 @@ class PodStep {
   void drive_stops(const model::InstanceRef& ref);
   void end_sidecars(const model::Instance& instance);
   void complete(model::InstanceRef ref, bool keep);
+  /// The pod's work is over: it ends as its containers did.
+  void end_with_exits();
   void run_pre_stop_hooks(model::Stopping& stopping);
   void await_pre_stop_hooks(model::Stopping& stopping);
   void pre_stop_ended(size_t index, const std::optional<base::Error>& error);

@@ -196,9 +196,13 @@ void PodStep::end_sidecars(const Instance& instance) {
   complete(instance.ref, r_.provider.keeps_stopped);
 }
 
-void PodStep::complete(model::InstanceRef ref, bool keep) {
+void PodStep::end_with_exits() {
   r_.outcome = outcome_of_exits(r_);
   if (r_.outcome->phase == model::PodPhase::kFailed) act(action::NoteFailure{});
+}
+
+void PodStep::complete(model::InstanceRef ref, bool keep) {
+  end_with_exits();
   if (keep) return finish(std::move(ref));
   stop(std::move(ref), StopReason::kCompleted);
 }

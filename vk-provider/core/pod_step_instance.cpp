@@ -217,7 +217,7 @@ void PodStep::lost() {
   if (is<Booting>()) return start_failed("InstanceLost", "the instance vanished before it ran");
   // Its work was done, and only sidecars were still to be stopped.
   if (work_is_over(r_)) {
-    r_.outcome = outcome_of_exits(r_);
+    end_with_exits();
     return finish({});
   }
   const bool initialized = is_initialized(r_);

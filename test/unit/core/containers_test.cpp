@@ -254,13 +254,15 @@ TEST_CASE("an instance that is lost while only sidecars run keeps the outcome of
   m.runs("proxy");
   m.boot();
   CHECK(m.starts() == Names{"main"});
-  m.exits("main", 0);
+  const int code = GENERATE(0, 3);
+  m.exits("main", code);
   m.look();
   m.pass(1s);
   m.on(event::InstanceMissing{m.now.steady});
   m.on(event::InstanceMissing{m.now.steady});
   m.on(event::InstanceGone{});
-  CHECK(m.record.outcome->phase == PodPhase::kSucceeded);
+  CHECK(m.record.outcome->phase == (code == 0 ? PodPhase::kSucceeded : PodPhase::kFailed));
+  CHECK(m.does<action::NoteFailure>() == (code != 0));
 }
 
 TEST_CASE("a new daemon finds its place among the init containers from the claims") {
