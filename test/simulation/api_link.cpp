@@ -42,6 +42,7 @@ class SimulatedWatch final : public async::ByteStream {
       }
       // A cut is noticed within this time.
       auto bytes = co_await inner_->read(std::min(deadline, now + std::chrono::seconds(1)));
+      if (bytes && bytes->starts_with(R"({"type":"ERROR")")) coverage_.reach(Counter::kWatchTooOld);
       if (bytes || bytes.error().kind != ErrorKind::kDeadline) co_return bytes;
     }
   }

@@ -112,6 +112,7 @@ ApiFate ApiSite::judge(const kube::KubeRequest& request, bool watch) {
   if (fate.lose_request) coverage_.reach(Counter::kApiLost);
   if (fate.lose_answer) coverage_.reach(Counter::kApiAnswerLost);
   if (fate.refuse) coverage_.reach(counter_of(fate.refuse->kind));
+  if (fate.lie) coverage_.reach(Counter::kApiTimeout);
   return fate;
 }
 

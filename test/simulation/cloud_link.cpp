@@ -50,6 +50,12 @@ class TraitProvider final : public PassingProvider {
   bool looks_first_;
 };
 
+void note_refusal(Coverage& coverage, ErrorKind kind) {
+  if (kind == ErrorKind::kRateLimited) coverage.reach(Counter::kRateLimited);
+  if (kind == ErrorKind::kQuota) coverage.reach(Counter::kAccountFull);
+  if (kind == ErrorKind::kUnauthenticated) coverage.reach(Counter::kUnauthenticated);
+}
+
 }  // namespace
 
 template <class T>
@@ -64,6 +70,7 @@ async::Task<T> CloudLink::call(bool is_write, base::Deadline deadline, Work<T> w
     // This link may be gone by then: a daemon that lost its lease drops its providers.
     world_.agenda().after(there, [&world = world_, &site = site_, exchange, is_write, back, work = std::move(work)] {
       fake::Reply<T> reply = work(site.cloud, world.agenda().now());
+      if (!reply.lost && !reply.result) note_refusal(world.coverage(), reply.result.error().kind);
       if (reply.lost) {
         reply.result = base::fail(is_write ? ErrorKind::kUnknownOutcome : ErrorKind::kUnavailable,
                                   "the connection to the cloud broke");
@@ -112,10 +119,14 @@ async::Task<provider::OwnedList> CloudLink::list_owned(std::string tag_prefix, b
   if (tag_prefix == world_.facts().ownership().prefix()) count(fake::Call::kListOwned);
   return call<provider::OwnedList>(
       false, deadline,
-      [&world = world_, tag_prefix = std::move(tag_prefix)](fake::FakeCloud& cloud, base::TimePoint now) {
+      [&world = world_, &site = site_, tag_prefix = std::move(tag_prefix)](fake::FakeCloud& cloud, base::TimePoint now) {
         auto reply = cloud.list_owned(tag_prefix, now);
-        if (reply.result && !reply.result->complete) {
-          world.coverage().reach(Counter::kPartialList);
+        if (!reply.result) return reply;
+        if (!reply.result->complete) world.coverage().reach(Counter::kPartialList);
+        const bool all = tag_prefix == world.facts().ownership().prefix();
+        const bool nothing = all && reply.result->complete && reply.result->instances.empty();
+        if (nothing && world.facts().any_instance(site.index, now - std::chrono::milliseconds(site.traits.lag))) {
+          world.coverage().reach(Counter::kEmptyList);
         }
         return reply;
       });

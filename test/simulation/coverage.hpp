@@ -34,18 +34,25 @@ namespace spillway::simulation {
   X(kCarriedOn, "a create was repeated and found its instance")   \
   X(kSoldOut, "an offer was sold out")                            \
   X(kRateLimited, "a cloud asked to wait")                        \
+  X(kAccountFull, "an account was full")                          \
+  X(kUnauthenticated, "a cloud refused our credentials")          \
+  X(kImageError, "an image could not be pulled")                  \
+  X(kNeverBooted, "an instance that never ran was given back")    \
   X(kPartialList, "a listing was incomplete")                     \
+  X(kEmptyList, "a listing left everything out and did not say")  \
   X(kStuck, "a termination was stuck")                            \
   X(kApiLost, "a request to the API server was lost")             \
   X(kApiAnswerLost, "an answer of the API server was lost")       \
   X(kApiBusy, "the API server asked to wait")                     \
-  X(kApiBroken, "the API server answered 500 or 504")             \
+  X(kApiBroken, "the API server answered 500")                    \
+  X(kApiTimeout, "the API server answered 504 to what it did")    \
   X(kApiRejected, "the API server rejected a status")             \
   X(kApiConflict, "a write was answered 409, and none was newer") \
   X(kOvertaken, "somebody wrote just before the daemon did")      \
   X(kIntentConflict, "a write to a pod met a newer one")          \
   X(kWatchCut, "a watch was cut")                                 \
   X(kWatchSilent, "a watch fell silent")                          \
+  X(kWatchTooOld, "a watch was answered 410")                     \
   X(kRelisted, "the pods were listed again")                      \
   X(kKilled, "a daemon was killed")                               \
   X(kKilledBuying, "a daemon was killed with a create under way") \

@@ -131,6 +131,7 @@ InstanceFacts& Facts::instance_seen(int cloud, const providers::fake::Sight& sig
     facts.ending = true;
     facts.ending_since = sight.at;
   }
+  facts.ran = facts.ran || instance.state == model::InstanceState::kRunning;
   const auto ended = [](const model::InstanceContainer& c) { return c.state == model::ContainerState::kExited; };
   facts.exited = !instance.containers.empty() && std::ranges::all_of(instance.containers, ended);
   facts.exit_zero =
@@ -157,6 +158,13 @@ void Facts::instance_gone(int cloud, const std::string& id, base::TimePoint now)
 const InstanceFacts* Facts::find_instance(int cloud, const std::string& id) const {
   const auto it = instances_.find(key(cloud, id));
   return it == instances_.end() ? nullptr : &it->second;
+}
+
+bool Facts::any_instance(int cloud, base::TimePoint before) const {
+  return std::ranges::any_of(instances_, [&](const auto& entry) {
+    const InstanceFacts& instance = entry.second;
+    return instance.cloud == cloud && !instance.foreign && instance.since < before;
+  });
 }
 
 std::vector<const InstanceFacts*> Facts::instances_of(const std::string& uid) const {

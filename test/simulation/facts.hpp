@@ -60,6 +60,7 @@ struct InstanceFacts {
   bool exited = false;
   bool exit_zero = false;  // all its containers ended with 0
   bool over_cap = false;
+  bool ran = false;
   base::TimePoint since;
   base::TimePoint ending_since;
   int sights = 0;
@@ -92,6 +93,8 @@ class Facts {
   const InstanceFacts* find_instance(int cloud, const std::string& id) const;
   /// Existing instances of one pod.
   std::vector<const InstanceFacts*> instances_of(const std::string& uid) const;
+  /// Whether a cloud has held one of ours since before that.
+  bool any_instance(int cloud, base::TimePoint before) const;
   /// All that exist, by cloud and id.
   const std::map<std::string, InstanceFacts>& instances() const { return instances_; }
   /// Whether the last sight of a tag's instance had all containers ended with 0.

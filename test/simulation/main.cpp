@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "test/simulation/digests.hpp"
 #include "test/simulation/runner.hpp"
 #include "vk-provider/base/log.hpp"
 
@@ -53,16 +54,30 @@ const Mutant* find_mutant(const std::string& name) {
   return nullptr;
 }
 
-base::Result<Plan> read_plan(const std::filesystem::path& file) {
+base::Result<std::string> read_file(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::stringstream text;
   if (!in || !(text << in.rdbuf())) return base::fail(base::ErrorKind::kInvalid, "cannot be read");
-  return parse_plan(text.str());
+  return text.str();
 }
 
-void print_progress(const Tally& tally) {
+/// What `parse` makes of a file.
+template <class Parse>
+auto read_as(Parse parse, const std::filesystem::path& file) -> decltype(parse(std::string_view())) {
+  auto text = read_file(file);
+  if (!text) return std::unexpected(std::move(text.error()));
+  return parse(*text);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+void print_progress(const Tally& tally, double took) {
   if (::isatty(STDERR_FILENO) == 0) return;
-  std::cerr << fmt::format("\r{} seeds, {} lives ", tally.seeds, tally.lives) << std::flush;
+  std::cerr << fmt::format("\r{} seeds, {} lives, {:.0f} lives/s, {} findings ", tally.seeds, tally.lives,
+                           static_cast<double>(tally.lives) / took, tally.findings.size())
+            << std::flush;
 }
 
 void print_coverage(const Coverage& coverage) {
@@ -101,6 +116,7 @@ struct Commands {
   int hunt() const;
   int check() const;
   int digest() const;
+  int compare_digests() const;
 };
 
 int Commands::run() const {
@@ -117,8 +133,8 @@ int Commands::run() const {
     return bad_input("no mutant is called " + mutant);
 
   const auto begun = std::chrono::steady_clock::now();
-  const Tally tally = run_batch(batch, print_progress);
-  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const Tally tally = run_batch(batch, [&](const Tally& now) { print_progress(now, seconds_since(begun)); });
+  const double took = seconds_since(begun);
   print_coverage(tally.coverage);
   std::cout << fmt::format("{} seeds, {} lives, {:.1f} virtual hours in {:.1f} s: {:.0f} lives/s\n", tally.seeds,
                            tally.lives, std::chrono::duration<double, std::ratio<3600>>(tally.virtual_time).count(),
@@ -142,7 +158,7 @@ int Commands::run() const {
 }
 
 int Commands::replay() const {
-  base::Result<Plan> plan = file.empty() ? draw_plan(seed) : read_plan(file);
+  base::Result<Plan> plan = file.empty() ? draw_plan(seed) : read_as(parse_plan, file);
   if (!plan) return bad_input(file + ": " + plan.error().message);
   Options options;
   if (!mutant.empty() && (options.mutant = find_mutant(mutant)) == nullptr) {
@@ -184,10 +200,11 @@ int Commands::check() const {
     if (entry.path().extension() == ".plan") files.push_back(entry.path());
   }
   if (error) return bad_input(file + ": " + error.message());
+  if (files.empty()) return bad_input(file + ": holds no *.plan");
   std::ranges::sort(files);
   size_t failed = 0;
   for (const std::filesystem::path& path : files) {
-    auto plan = read_plan(path);
+    auto plan = read_as(parse_plan, path);
     if (!plan) return bad_input(path.string() + ": " + plan.error().message);
     const auto violation = run_apart(*plan, nullptr);
     std::cout << fmt::format("{} {}\n", violation ? "FAIL" : "ok", path.stem().string());
@@ -200,17 +217,39 @@ int Commands::check() const {
   return failed == 0 ? 0 : kFound;
 }
 
-/// One number for the traces of all these seeds: equal on every machine and in every build.
+std::uint64_t trace_of(std::uint64_t seed) {
+  World world(draw_plan(seed), Options());
+  return world.run().trace_hash;
+}
+
+/// The traces of some seeds: equal on every machine and in every build.
 int Commands::digest() const {
+  if (!file.empty()) return compare_digests();
   Batch batch;
   if (!read_seeds(seeds, batch)) return bad_input("--seeds: expected a number or a range like 1..1000");
-  std::uint64_t sum = 0;
-  for (std::uint64_t s = batch.first; s <= *batch.last; ++s) {
-    World world(draw_plan(s), Options());
-    sum = mix(sum ^ world.run().trace_hash, "digest");
-  }
-  std::cout << fmt::format("{:016x}\n", sum);
+  for (std::uint64_t s = batch.first; s <= *batch.last; ++s) std::cout << to_text(Digest{s, trace_of(s)});
   return 0;
+}
+
+int Commands::compare_digests() const {
+  const auto recorded = read_as(parse_digests, file);
+  if (!recorded) return bad_input(file + ": " + recorded.error().message);
+  int differing = 0;
+  for (const Digest& digest : *recorded) {
+    const std::uint64_t trace = trace_of(digest.seed);
+    if (trace == digest.trace) continue;
+    ++differing;
+    std::cout << fmt::format("seed {} leaves the trace {:016x}, recorded is {:016x}\n", digest.seed, trace,
+                             digest.trace);
+  }
+  std::cout << fmt::format("{} passed, {} failed\n", recorded->size() - static_cast<size_t>(differing), differing);
+  if (differing == 0) return 0;
+  std::cout << fmt::format(
+      "Was the daemon, a model or the drawing of plans meant to change? Then record the traces anew:\n"
+      "  build/release/simulation digest --seeds {}..{} > {}\n"
+      "If not, something depends on the build or on the machine.\n",
+      recorded->front().seed, recorded->back().seed, file);
+  return kFound;
 }
 
 int list_verbs() {
@@ -255,14 +294,19 @@ int main_of(int argc, char** argv) {
   hunt->add_option("--jobs", c.jobs, "processes at once")->check(CLI::Range(1, 256));
   CLI::App* const check = app.add_subcommand("check", "run every plan of a folder");
   check->add_option("folder", c.file, "with *.plan")->required();
-  CLI::App* const digest = app.add_subcommand("digest", "one number for the traces of some seeds");
-  digest->add_option("--seeds", c.seeds, "N: seeds 1 to N; A..B: those")->required();
+  CLI::App* const digest = app.add_subcommand("digest", "the traces of some seeds");
+  CLI::Option* const print = digest->add_option("--seeds", c.seeds, "print those of: N: seeds 1 to N; A..B: those");
+  CLI::Option* const expect = digest->add_option("--expect", c.file, "compare with those in this file");
+  print->excludes(expect);
   CLI::App* const verbs_command = app.add_subcommand("list-verbs", "what can happen in a plan");
   CLI::App* const rules_command = app.add_subcommand("list-rules", "what must hold");
   CLI::App* const mutants_command = app.add_subcommand("list-mutants", "the planted bugs");
   try {
     app.parse(argc, argv);
     if (replay->parsed() && seed->empty() && file->empty()) throw CLI::ValidationError("replay needs --seed or a file");
+    if (digest->parsed() && print->empty() && expect->empty()) {
+      throw CLI::ValidationError("digest needs --seeds or --expect");
+    }
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadInput;
   }

@@ -41,8 +41,9 @@ constexpr std::array<Member<CloudTraits>, 9> kTraits{{
     {"stock", &CloudTraits::stock, 0, 1'000},
 }};
 
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
+template <class T = std::int64_t>
+std::optional<T> number(std::string_view text) {
+  T value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
@@ -121,9 +122,9 @@ std::string read_step(const std::vector<std::string_view>& words, Plan& plan) {
 
 std::string read_line(const std::vector<std::string_view>& words, Plan& plan) {
   if (words[0] == "seed") {
-    const auto seed = words.size() == 2 ? number(words[1]) : std::nullopt;
-    if (!seed || *seed < 0) return "seed must be followed by a number";
-    plan.seed = static_cast<std::uint64_t>(*seed);
+    const auto seed = words.size() == 2 ? number<std::uint64_t>(words[1]) : std::nullopt;
+    if (!seed) return "seed must be followed by a number";
+    plan.seed = *seed;
     return {};
   }
   if (words[0] == "world") return read_members(words, kSettings, plan.settings);
@@ -181,6 +182,11 @@ base::Result<Plan> parse_plan(std::string_view text) {
   }
   if (!begun) return base::fail(base::ErrorKind::kInvalid, "the plan is empty");
   if (plan.clouds.empty()) return base::fail(base::ErrorKind::kInvalid, "the plan has no cloud");
+  const auto late = std::ranges::find_if(plan.steps, [&](const Step& s) { return s.at > plan.settings.length; });
+  if (late != plan.steps.end()) {
+    return base::fail(base::ErrorKind::kInvalid, "the step at " + std::to_string(late->at) + " comes after the end at " +
+                                                     std::to_string(plan.settings.length) + " (world length)");
+  }
   return plan;
 }
 

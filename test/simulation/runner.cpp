@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 namespace spillway::simulation {
 namespace {
 
@@ -24,6 +26,9 @@ struct Worker {
   std::uint64_t seed = 0;  // that it is busy with
   bool open = true;
 };
+
+// Of real time. A run takes a second; what takes so long, also under a sanitizer, turns in a circle.
+constexpr unsigned kPatienceSeconds = 240;
 
 void write_all(int fd, const std::string& text) {
   size_t done = 0;
@@ -43,6 +48,7 @@ std::string report(const Outcome& outcome) {
 }
 
 Outcome run_plan(Plan plan, const Mutant* mutant) {
+  ::alarm(kPatienceSeconds);
   Options options;
   options.mutant = mutant;
   World world(std::move(plan), options);
@@ -122,7 +128,10 @@ void take(Worker& worker, Tally& tally) {
   ::waitpid(worker.pid, &status, 0);
   ::close(worker.pipe);
   worker.pid = -1;
-  if (WIFSIGNALED(status)) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    tally.findings.push_back(
+        {worker.seed, Violation{"a run comes to its end", fmt::format("not after {} s", kPatienceSeconds)}});
+  } else if (WIFSIGNALED(status)) {
     tally.findings.push_back({worker.seed, Violation{"the daemon does not crash", ::strsignal(WTERMSIG(status))}});
   } else if (WEXITSTATUS(status) != 0) {
     tally.findings.push_back(

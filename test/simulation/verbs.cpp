@@ -129,7 +129,6 @@ void stuck(World& w, const Args& a) {
   rule.effect = fake::Effect::kStuckTermination;
   rule.duration = milliseconds(a[1]);
   rule.probability = static_cast<int>(a[2]);
-  w.coverage().reach(Counter::kStuck);
   add_fault(w, a[0], rule, a[3]);
 }
 void overcharge(World& w, const Args& a) {

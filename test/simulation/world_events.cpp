@@ -14,6 +14,8 @@ using base::ErrorKind;
 using nlohmann::json;
 
 constexpr base::Duration kLookEvery = std::chrono::seconds(5);
+// What an instance may take to end by its own order; preemption has a notice of 30 s.
+constexpr base::Duration kSlowestStop = std::chrono::seconds(30);
 
 bool is_write(const kube::KubeRequest& request) { return request.method != net::Method::kGet; }
 
@@ -128,7 +130,10 @@ void World::note_write(const PodWrite& write) {
     if (reason == "Preempted") coverage_.reach(Counter::kPreempted);
   }
   if (after.intents.size() > before.intents.size() && !before.intents.empty()) coverage_.reach(Counter::kSecondAttempt);
-  if (after.waits_for == "LaunchBackOff" && before.waits_for != after.waits_for) coverage_.reach(Counter::kLaunchHeld);
+  if (after.waits_for != before.waits_for) {
+    if (after.waits_for == "LaunchBackOff") coverage_.reach(Counter::kLaunchHeld);
+    if (after.waits_for == "ImagePullBackOff") coverage_.reach(Counter::kImageError);
+  }
   for (const Rule& rule : rules()) {
     if (rule.write == nullptr) continue;
     if (std::string wrong = rule.write(facts_, write); !wrong.empty()) return violate(rule.name, std::move(wrong));
@@ -165,7 +170,6 @@ fake::Reply<model::Instance> World::buy(const std::string& buyer, CloudSite& sit
     const ErrorKind kind = reply.result.error().kind;
     if (kind == ErrorKind::kUnknownOutcome) coverage_.reach(Counter::kGhost);
     if (kind == ErrorKind::kNoCapacity) coverage_.reach(Counter::kSoldOut);
-    if (kind == ErrorKind::kRateLimited) coverage_.reach(Counter::kRateLimited);
   }
   return reply;
 }
@@ -178,6 +182,8 @@ void World::touch(CloudSite& site, const std::string& id, std::string_view call)
   if (touch.instance != nullptr && call == "terminate") {
     const PodFacts* pod = facts_.find_pod(touch.instance->uid);
     if (pod != nullptr && pod->gone) coverage_.reach(Counter::kOrphanEnded);
+    const bool late = agenda_.now() - touch.instance->since >= config_.placement.start_deadline;
+    if (late && !touch.instance->ran && !touch.instance->ending) coverage_.reach(Counter::kNeverBooted);
   }
   for (const Rule& rule : rules()) {
     if (rule.touch == nullptr) continue;
@@ -212,7 +218,9 @@ void World::seen(CloudSite& site, const fake::Sight& sight) {
     if (rule.sight == nullptr) continue;
     if (std::string wrong = rule.sight(facts_, instance); !wrong.empty()) violate(rule.name, std::move(wrong));
   }
-  if (sight.what == fake::Sight::What::kGone) facts_.instance_gone(site.index, instance.id, agenda_.now());
+  const bool gone = sight.what == fake::Sight::What::kGone;
+  if (gone && instance.ending && sight.at - instance.ending_since > kSlowestStop) coverage_.reach(Counter::kStuck);
+  if (gone) facts_.instance_gone(site.index, instance.id, agenda_.now());
 }
 
 void World::look() {

@@ -1,5 +1,8 @@
 #include "test/simulation/plan.hpp"
 
+#include <cstdint>
+#include <limits>
+
 #include <catch2/catch.hpp>
 
 using namespace spillway;
@@ -23,6 +26,14 @@ TEST_CASE("a plan is the same whenever its seed is drawn, and survives being wri
     REQUIRE(read.has_value());
     CHECK(to_text(*read) == text);
   }
+}
+
+TEST_CASE("the largest seed survives being written down") {
+  Plan plan = draw_plan(1);
+  plan.seed = std::numeric_limits<std::uint64_t>::max();
+  const auto read = parse_plan(to_text(plan));
+  REQUIRE(read.has_value());
+  CHECK(read->seed == plan.seed);
 }
 
 TEST_CASE("a plan may speak to people, and what it leaves out has its default") {
@@ -52,5 +63,7 @@ TEST_CASE("a plan that cannot be read is refused with its line") {
   CHECK(fault_of(head + "at 5 dance\n") == "line 3: there is no verb \"dance\"; `simulation list-verbs` names them");
   CHECK(fault_of(head + "at 5 kill after=-1\n") == "line 3: after must be a number from 0 to 1000000");
   CHECK(fault_of(head + "at soon kill\n") == "line 3: a step's time must be a number from 0 to 86400000");
+  CHECK(fault_of(head + "world length=9000\nat 9001 kill\n") ==
+        "the step at 9001 comes after the end at 9000 (world length)");
   CHECK(fault_of(head + "and so on\n") == "line 3: expected seed, world, cloud or at, found \"and\"");
 }
