@@ -19,7 +19,9 @@ class Random {
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   /// `d` lengthened or shortened by up to `fraction` of itself.
   Duration jittered(Duration d, double fraction) {
-    const double factor = 1.0 + fraction * (2.0 * unit() - 1.0);
+    // Two statements: in one, machines with a fused multiply-add round it another way, and a seed would repeat nothing.
+    const double swing = fraction * (2.0 * unit() - 1.0);
+    const double factor = 1.0 + swing;
     return Duration(static_cast<Duration::rep>(static_cast<double>(d.count()) * factor));
   }
 };

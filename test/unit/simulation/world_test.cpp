@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "test/simulation/runner.hpp"
+#include "test/simulation/shapes.hpp"
 
 using namespace spillway;
 using namespace spillway::simulation;
@@ -24,6 +25,8 @@ const Mutant* find_mutant(std::string_view name) {
   return &*it;
 }
 
+std::uint64_t count(const Outcome& outcome, Counter counter) { return outcome.coverage[static_cast<size_t>(counter)]; }
+
 /// Three pods that run and are deleted, at one cloud, with nothing wrong.
 constexpr const char* kQuiet =
     "spillway-simulation 1\nseed 1\nworld length=60000\ncloud\nat 5000 owner kind=0 shape=0 replicas=3\n";
@@ -41,8 +44,8 @@ TEST_CASE("a quiet life: three pods run, are deleted, and leave nothing behind")
   const Outcome outcome = run(parse_plan(kQuiet).value());
   CHECK_FALSE(outcome.violation.has_value());
   CHECK(outcome.lives == 3);
-  CHECK(outcome.coverage[static_cast<size_t>(Counter::kRunning)] == 3);
-  CHECK(outcome.coverage[static_cast<size_t>(Counter::kKilled)] == 0);
+  CHECK(count(outcome, Counter::kRunning) == 3);
+  CHECK(count(outcome, Counter::kKilled) == 0);
 }
 
 TEST_CASE("a daemon that is killed, frozen and stopped comes back to the same pods") {
@@ -52,6 +55,49 @@ TEST_CASE("a daemon that is killed, frozen and stopped comes back to the same po
                                   .value());
   CHECK_FALSE(outcome.violation.has_value());
   CHECK(outcome.lives == 3);
+}
+
+TEST_CASE("a daemon that is killed while it stops comes back to the same pods") {
+  std::uint64_t killed = 0;
+  for (int after = 1; after <= 40; ++after) {
+    CAPTURE(after);
+    const std::string step = "at 5400 stop-kill which=0 restart=1000 after=" + std::to_string(after) + "\n";
+    const Outcome outcome = run(parse_plan(kQuiet + step).value());
+    CHECK_FALSE(outcome.violation.has_value());
+    CHECK(outcome.lives == 3);
+    killed += count(outcome, Counter::kKilledStopping);
+  }
+  CHECK(killed > 20);
+}
+
+TEST_CASE("writes that are answered 409 are made in the end, whether somebody wrote before or nobody did") {
+  const auto [what, counter] =
+      GENERATE(std::pair(7, Counter::kApiConflict), std::pair(8, Counter::kOvertaken));
+  const int which = GENERATE(2, 3, 4);  // all writes, those of pods, those of leases
+  const std::string step = "at 3000 api-fault percent=70 lasts=20000 what=" + std::to_string(what) +
+                           " which=" + std::to_string(which) + "\n";
+  CAPTURE(step);
+  const Outcome outcome = run(parse_plan(kQuiet + step).value());
+  CHECK_FALSE(outcome.violation.has_value());
+  CHECK(count(outcome, Counter::kRunning) == 3);
+  CHECK(count(outcome, counter) > 0);
+}
+
+TEST_CASE("an owner whose pods fail is slowed down, and a daemon that slows down each pod by itself is found") {
+  const auto [shape, rule] =
+      GENERATE(std::pair("fails", "a failing owner is launched for ever more slowly"),
+               std::pair("unsupported", "a refused pod is shown before it fails"));
+  const auto it = std::ranges::find(shapes(), shape, &Shape::name);
+  REQUIRE(it != shapes().end());
+  const Plan plan = parse_plan("spillway-simulation 1\nworld length=200000\ncloud boot=0\nat 5000 owner replicas=2 shape=" +
+                               std::to_string(it - shapes().begin()) + "\n")
+                        .value();
+  const Outcome honest = run(plan);
+  CHECK_FALSE(honest.violation.has_value());
+  CHECK(count(honest, Counter::kFailed) >= 4);
+  const Outcome outcome = run(plan, find_mutant("pod-is-owner"));
+  REQUIRE(outcome.violation.has_value());
+  CHECK(outcome.violation->rule == rule);
 }
 
 TEST_CASE("a planted bug is found, and its plan made small") {
