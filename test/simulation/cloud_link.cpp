@@ -119,7 +119,8 @@ async::Task<provider::OwnedList> CloudLink::list_owned(std::string tag_prefix, b
   if (tag_prefix == world_.facts().ownership().prefix()) count(fake::Call::kListOwned);
   return call<provider::OwnedList>(
       false, deadline,
-      [&world = world_, &site = site_, tag_prefix = std::move(tag_prefix)](fake::FakeCloud& cloud, base::TimePoint now) {
+      [&world = world_, &site = site_, tag_prefix = std::move(tag_prefix)](fake::FakeCloud& cloud,
+                                                                           base::TimePoint now) {
         auto reply = cloud.list_owned(tag_prefix, now);
         if (!reply.result) return reply;
         if (!reply.result->complete) world.coverage().reach(Counter::kPartialList);

@@ -236,10 +236,10 @@ int Commands::compare_digests() const {
   if (!recorded) return bad_input(file + ": " + recorded.error().message);
   int differing = 0;
   for (const Digest& digest : *recorded) {
-    const std::uint64_t trace = trace_of(digest.seed);
-    if (trace == digest.trace) continue;
+    const std::uint64_t left = trace_of(digest.seed);
+    if (left == digest.trace) continue;
     ++differing;
-    std::cout << fmt::format("seed {} leaves the trace {:016x}, recorded is {:016x}\n", digest.seed, trace,
+    std::cout << fmt::format("seed {} leaves the trace {:016x}, recorded is {:016x}\n", digest.seed, left,
                              digest.trace);
   }
   std::cout << fmt::format("{} passed, {} failed\n", recorded->size() - static_cast<size_t>(differing), differing);

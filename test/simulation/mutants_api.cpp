@@ -217,7 +217,8 @@ std::vector<Mutant> api_mutants() {
       Mutant("old-status-last", "lets an older status overtake a newer one", wrapped<OldLast>),
       Mutant("lease-is-free", "takes the lease although another daemon holds it", wrapped<FreeLease>),
       Mutant("lazy-node-lease", "does not renew the lease of its node", wrapped<LazyNodeLease>),
-      Mutant("pod-is-owner", "slows down a pod that failed, and not the controller that makes the next", wrapped<Ownerless>),
+      Mutant("pod-is-owner", "slows down a pod that failed, and not the controller that makes the next",
+             wrapped<Ownerless>),
   };
 }
 

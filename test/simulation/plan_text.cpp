@@ -184,8 +184,9 @@ base::Result<Plan> parse_plan(std::string_view text) {
   if (plan.clouds.empty()) return base::fail(base::ErrorKind::kInvalid, "the plan has no cloud");
   const auto late = std::ranges::find_if(plan.steps, [&](const Step& s) { return s.at > plan.settings.length; });
   if (late != plan.steps.end()) {
-    return base::fail(base::ErrorKind::kInvalid, "the step at " + std::to_string(late->at) + " comes after the end at " +
-                                                     std::to_string(plan.settings.length) + " (world length)");
+    return base::fail(base::ErrorKind::kInvalid, "the step at " + std::to_string(late->at) +
+                                                     " comes after the end at " + std::to_string(plan.settings.length) +
+                                                     " (world length)");
   }
   return plan;
 }

@@ -164,9 +164,7 @@ void foreign(World& w, const Args& a) {
 
 void kill(World& w, const Args& a) { w.kill_daemon(a[0], static_cast<int>(a[1]), milliseconds(a[2])); }
 void stop(World& w, const Args& a) { w.stop_daemon(a[0], milliseconds(a[1])); }
-void stop_kill(World& w, const Args& a) {
-  w.kill_stopping_daemon(a[0], static_cast<int>(a[1]), milliseconds(a[2]));
-}
+void stop_kill(World& w, const Args& a) { w.kill_stopping_daemon(a[0], static_cast<int>(a[1]), milliseconds(a[2])); }
 void freeze(World& w, const Args& a) { w.freeze_daemon(a[0], milliseconds(a[1])); }
 void second(World& w, const Args&) { w.start_daemon(); }
 void jump(World& w, const Args& a) { w.jump_clock(a[0], seconds(a[1])); }

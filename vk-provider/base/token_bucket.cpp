@@ -8,7 +8,8 @@ TimePoint TokenBucket::reserve(TimePoint now) {
   if (per_second_ <= 0) return now;
   if (started_ && now > filled_at_) {
     const double seconds = std::chrono::duration<double>(now - filled_at_).count();
-    tokens_ = std::min(burst_, tokens_ + seconds * per_second_);
+    const double earned = seconds * per_second_;  // by itself: see Random::jittered
+    tokens_ = std::min(burst_, tokens_ + earned);
   }
   filled_at_ = started_ ? std::max(filled_at_, now) : now;
   started_ = true;

@@ -101,7 +101,8 @@ TEST_CASE("an owner whose pods fail before the next launch is due is slowed down
   }
 }
 
-TEST_CASE("a pod that was launched before the last failure fails for the same reason, and keeps its owner at its level") {
+TEST_CASE(
+    "a pod that was launched before the last failure fails for the same reason, and keeps its owner at its level") {
   OwnerBrake brake;
   brake.note_failure("rs", kStart, kStart + 1min);
   brake.note_launch("rs", kStart + 70s);

@@ -71,8 +71,7 @@ TEST_CASE("a daemon that is killed while it stops comes back to the same pods") 
 }
 
 TEST_CASE("writes that are answered 409 are made in the end, whether somebody wrote before or nobody did") {
-  const auto [what, counter] =
-      GENERATE(std::pair(7, Counter::kApiConflict), std::pair(8, Counter::kOvertaken));
+  const auto [what, counter] = GENERATE(std::pair(7, Counter::kApiConflict), std::pair(8, Counter::kOvertaken));
   const int which = GENERATE(2, 3, 4);  // all writes, those of pods, those of leases
   const std::string step = "at 3000 api-fault percent=70 lasts=20000 what=" + std::to_string(what) +
                            " which=" + std::to_string(which) + "\n";
@@ -84,14 +83,14 @@ TEST_CASE("writes that are answered 409 are made in the end, whether somebody wr
 }
 
 TEST_CASE("an owner whose pods fail is slowed down, and a daemon that slows down each pod by itself is found") {
-  const auto [shape, rule] =
-      GENERATE(std::pair("fails", "a failing owner is launched for ever more slowly"),
-               std::pair("unsupported", "a refused pod is shown before it fails"));
+  const auto [shape, rule] = GENERATE(std::pair("fails", "a failing owner is launched for ever more slowly"),
+                                      std::pair("unsupported", "a refused pod is shown before it fails"));
   const auto it = std::ranges::find(shapes(), shape, &Shape::name);
   REQUIRE(it != shapes().end());
-  const Plan plan = parse_plan("spillway-simulation 1\nworld length=200000\ncloud boot=0\nat 5000 owner replicas=2 shape=" +
-                               std::to_string(it - shapes().begin()) + "\n")
-                        .value();
+  const Plan plan =
+      parse_plan("spillway-simulation 1\nworld length=200000\ncloud boot=0\nat 5000 owner replicas=2 shape=" +
+                 std::to_string(it - shapes().begin()) + "\n")
+          .value();
   const Outcome honest = run(plan);
   CHECK_FALSE(honest.violation.has_value());
   CHECK(count(honest, Counter::kFailed) >= 4);
