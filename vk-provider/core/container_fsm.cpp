@@ -14,6 +14,9 @@ using model::ContainerStatusState;
 using model::InstanceContainer;
 using model::RestartPolicy;
 
+/// How much of a back-off may have passed before its exit was seen. More is believed of no machine's clock.
+constexpr base::Duration kSeenLate = std::chrono::seconds(10);
+
 base::WallTime to_seconds(base::WallTime t) { return std::chrono::floor<std::chrono::seconds>(t); }
 
 /// restartPolicy and restartPolicyRules of the container, then those of the pod.
@@ -70,13 +73,20 @@ bool is_uncounted_restart(const model::PodRecord& record, const ContainerRecord&
   return told->last_state.finished_at && to_seconds(*claim.started_at) > *told->last_state.finished_at;
 }
 
+/// A back-off counts from the end of the run, as with a kubelet; a listing may show that end late.
+base::Duration seen_late(const InstanceContainer& claim, base::Now now) {
+  if (!claim.finished_at) return {};
+  return std::clamp<base::Duration>(now.wall - *claim.finished_at, base::Duration::zero(), kSeenLate);
+}
+
 void schedule_restart(ContainerRecord& container, const InstanceContainer& claim, base::Now now) {
   const bool ran_long =
       claim.started_at && claim.finished_at && *claim.finished_at - *claim.started_at >= kRestartForgotten;
   if (ran_long) container.crashes_in_a_row = 0;
   ++container.crashes_in_a_row;
   container.last_state = to_status_state(claim);
-  container.restart_at = now.steady + base::backoff_delay(kRestartBackoff, container.crashes_in_a_row);
+  const base::Duration delay = base::backoff_delay(kRestartBackoff, container.crashes_in_a_row);
+  container.restart_at = now.steady + delay - seen_late(claim, now);
 }
 
 /// What is known of a run that is seen for the first time: from a former daemon, what stands on the pod.
@@ -227,8 +237,7 @@ void claim_all_well(model::PodRecord& record, base::Now now) {
 bool tells_nothing_new(const model::PodRecord& record, const model::Instance& known, const model::Instance& listed) {
   const bool same = known.ref == listed.ref && known.state == listed.state && known.message == listed.message &&
                     known.image_error == listed.image_error && known.preempted == listed.preempted &&
-                    known.evicted == listed.evicted &&
-                    known.address == listed.address && known.ports == listed.ports &&
+                    known.evicted == listed.evicted && known.address == listed.address && known.ports == listed.ports &&
                     known.price_per_hour == listed.price_per_hour && known.billing == listed.billing &&
                     known.created_at == listed.created_at;
   if (!same) return false;

@@ -634,6 +634,16 @@ TEST_CASE("restartPolicy Always: 10 s, doubled to 5 min, forgotten after a long 
   CHECK(life.does<action::StartContainer>());
 }
 
+TEST_CASE("a back-off counts from the end of the run, but a clock that is wrong shortens none by more than 10 s") {
+  Life life;
+  life.to_running();
+  const auto [late, left] =
+      GENERATE(table<base::Duration, base::Duration>({{-1h, 10s}, {0s, 10s}, {4s, 6s}, {10s, 0s}, {1h, 0s}}));
+  life.pass(5s);
+  life.on(event::InstanceSeen{test::exited(1, life.now.wall - std::chrono::duration_cast<std::chrono::seconds>(late))});
+  CHECK(life.record.containers[0].restart_at == life.now.steady + left);
+}
+
 TEST_CASE("a restart is counted once, whoever tells of it") {
   Life life;
   life.to_running();
