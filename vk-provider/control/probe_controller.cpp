@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "vk-provider/core/container_order.hpp"
@@ -169,7 +170,11 @@ void ProbeController::conclude(const Job& job, const base::Result<void>& result)
   }
   core::event::ProbeChanged changed;
   if (success == false) changed.message = std::string(word(watched->kind)) + " probe failed: " + result.error().message;
-  if (success == false && (watched->fsm.in_a_row() == 1 || verdict)) d_.unhealthy(pod.spec->key, changed.message);
+  const size_t words = std::hash<std::string>()(changed.message);
+  if (success == false && (watched->fsm.in_a_row() == 1 || verdict || words != watched->told)) {
+    watched->told = words;
+    d_.unhealthy(pod.spec->key, changed.message);
+  }
   if (!verdict) return;
   changed.container = spec.name;
   changed.run = watched->run;

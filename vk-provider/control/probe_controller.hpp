@@ -30,7 +30,8 @@ struct ProbeDeps {
   provider::HandlerRunner* handlers = nullptr;
   ProviderSet* providers = nullptr;
   std::function<void(const base::PodUid&, core::event::ProbeChanged)> changed;
-  /// For an event on the pod: "Readiness probe failed: ...". Told of the first failure in a row, and of a verdict.
+  /// For an event on the pod: "Readiness probe failed: ...". Told of the first failure in a row, of one with
+  /// other words, and of a verdict.
   std::function<void(const model::PodKey&, std::string)> unhealthy;
 };
 
@@ -56,6 +57,7 @@ class ProbeController {
     std::int32_t run = 0;
     core::ProbeKind kind{};
     core::ProbeFsm fsm;
+    size_t told = 0;  // hash of the words that were told last
   };
   struct Pod {
     model::PodSpecPtr spec;

@@ -104,6 +104,12 @@ TEST_CASE("readiness is told once when it passes, and once when it fails") {
   CHECK_FALSE(ward.changes[1].second.passes);
   // Of three failures the first is told, and the one that decided.
   CHECK(ward.told == std::vector<std::string>(2, "Readiness probe failed: exit code 1: no"));
+  // Why it fails may change; that is news, and once.
+  ward.exits(2);
+  ward.reactor.run_for(30s);
+  REQUIRE(ward.told.size() == 3);
+  CHECK(ward.told.back() == "Readiness probe failed: exit code 2: no");
+  CHECK(ward.changes.size() == 2);
 }
 
 TEST_CASE("a startup probe comes alone, and then the others") {
