@@ -227,6 +227,11 @@ Outcome<Requests::Written> Requests::patch(const Target& target, const kube::Kub
   } else {
     return refuse(ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type"));
   }
+  // A patch that names no version is one of the object as it is, also where an update has to name one.
+  const json& metadata = wanted.metadata();
+  if (!target.resource->unconditional_update && metadata.is_object() && !metadata.contains("resourceVersion")) {
+    wanted.edit(Slot::kMetadata)["resourceVersion"] = std::to_string(old->version());
+  }
   return update(target, old, std::move(wanted), true);
 }
 
