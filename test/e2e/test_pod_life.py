@@ -63,8 +63,8 @@ def test_a_container_that_fails_comes_back_after_10_and_20_seconds(lasting_world
         seconds_between(before["finishedAt"], after["startedAt"])
         for before, after in zip(ends, ends[1:], strict=False)
     ]
-    # The API has whole seconds, and listings come once a second while a restart is due.
-    assert 9 <= pauses[0] <= 13 and 19 <= pauses[1] <= 24, pauses
+    # The API has whole seconds, and a listing at rest may show an end 10 s late.
+    assert 9 <= pauses[0] <= 15 and 19 <= pauses[1] <= 25, pauses
 
 
 @on_docker
@@ -231,7 +231,8 @@ def import_etcd(backend: DockerBackend) -> str:
 def test_grpc_probes_ask_a_real_health_service(lasting_world: World) -> None:
     world = lasting_world
     assert isinstance(world.backend, DockerBackend)
-    fast = {"periodSeconds": 1, "failureThreshold": 30}
+    # Each run of a probe is a process that the engine starts.
+    fast = {"periodSeconds": 3, "timeoutSeconds": 10, "failureThreshold": 30}
     server = {
         "name": "server",
         "image": import_etcd(world.backend),

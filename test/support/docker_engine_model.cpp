@@ -127,13 +127,17 @@ class DockerModelClient final : public net::HttpClient {
   }
 
  private:
-  /// Notes it, and makes it one of the version that the rest of the model knows.
+  /// Notes it, and makes it one of the version that the rest of the model knows; or of one that nobody knows.
   void take(net::HttpRequest& request) {
     engine_.requests.push_back(std::string(net::to_string(request.method)) + " " + request.target);
+    if (!request.target.starts_with("/v1.")) return;
     for (int api = engine_.oldest_api; api <= engine_.newest_api; ++api) {
       const std::string prefix = "/v1." + std::to_string(api) + "/";
-      if (request.target.starts_with(prefix)) request.target.replace(0, prefix.size(), "/v1.41/");
+      if (!request.target.starts_with(prefix)) continue;
+      request.target.replace(0, prefix.size(), "/v1.41/");
+      return;
     }
+    request.target.insert(0, "/forgotten");
   }
 
   async::Task<net::HttpResponse> carry_out(net::HttpRequest request, base::Deadline deadline) {

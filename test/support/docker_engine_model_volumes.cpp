@@ -75,11 +75,12 @@ bool DockerEngineModel::has_parts(const Container& container, std::string& error
   for (const json& wanted : mounts) {
     const std::string part = wanted.value("VolumeOptions", json::object()).value("Subpath", "");
     if (part.empty()) continue;
-    const Container& owner = *find(volumes.at(wanted["Source"]).owner);
+    const auto volume = wanted["Source"].get<std::string>();
+    const Container& owner = *find(volumes.at(volume).owner);
     for (const json& mount : owner.mounts) {
-      if (mount.value("Name", "") != wanted["Source"]) continue;
+      if (mount.value("Name", "") != volume) continue;
       if (has_path(owner, mount["Destination"].get<std::string>() + "/" + part)) continue;
-      error = "cannot access path /engine/volumes/" + wanted["Source"].get<std::string>() + "/_data/" + part;
+      error = "cannot access path /engine/volumes/" + volume + "/_data/" + part;
       return false;
     }
   }

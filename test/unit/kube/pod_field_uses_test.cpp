@@ -127,7 +127,8 @@ TEST_CASE("only the token volume that the API server adds is withheld without a 
 TEST_CASE("a probe that ends what fails needs a provider that can, and so does a postStart hook") {
   const auto needs_of = [](const std::string& fields) {
     std::map<std::string, std::string> out;
-    for (const auto& use : uses_in(R"({"restartPolicy":"Never","containers":[{"name":"a","image":"a",)" + fields + "}]}")) {
+    for (const auto& use :
+         uses_in(R"({"restartPolicy":"Never","containers":[{"name":"a","image":"a",)" + fields + "}]}")) {
       out[use.path.substr(std::string("spec.containers[0].").size())] =
           use.needs ? std::string(to_string(*use.needs)) : "refused";
     }
@@ -150,12 +151,12 @@ TEST_CASE("a port of another host needs nothing of the provider; one of the node
                    R"("}},"lifecycle":{"preStop":{"httpGet":{"port":80,"host":")" + host + R"("}}}}]})");
   };
   CHECK(uses_with("monitor.example.com").empty());
-  CHECK(paths_of(uses_with("")) == std::vector<std::string>{"spec.containers[0].readinessProbe.httpGet",
-                                                            "spec.containers[0].lifecycle.preStop.httpGet"});
+  CHECK(paths_of(uses_with("")) == std::vector<std::string>{"spec.containers[0].lifecycle.preStop.httpGet",
+                                                            "spec.containers[0].readinessProbe.httpGet"});
   for (const char* own : {"localhost", "127.0.0.1", "127.8.8.8", "::1", "[::1]"}) {
     const auto uses = uses_with(own);
-    CHECK(paths_of(uses) == std::vector<std::string>{"spec.containers[0].readinessProbe.httpGet.host",
-                                                     "spec.containers[0].lifecycle.preStop.httpGet.host"});
+    CHECK(paths_of(uses) == std::vector<std::string>{"spec.containers[0].lifecycle.preStop.httpGet.host",
+                                                     "spec.containers[0].readinessProbe.httpGet.host"});
     CHECK_FALSE(uses[0].needs);
     CHECK_THAT(uses[0].why, Catch::Contains("leave it out"));
   }
