@@ -35,8 +35,8 @@ inline constexpr std::string_view kLabelPrice = "spillway.dev/price-micros";  //
 // On a volume, the keeper of volumes, a container.
 inline constexpr std::string_view kLabelVolume = "spillway.dev/volume";                // its name in the pod
 inline constexpr std::string_view kLabelFsGroup = "spillway.dev/fs-group";             // of the pod
-inline constexpr std::string_view kLabelSizeLimit = "spillway.dev/size-limit";          // of a volume, bytes
-inline constexpr std::string_view kLabelDiskLimit = "spillway.dev/disk-limit";          // of a container, bytes
+inline constexpr std::string_view kLabelSizeLimit = "spillway.dev/size-limit";         // of a volume, bytes
+inline constexpr std::string_view kLabelDiskLimit = "spillway.dev/disk-limit";         // of a container, bytes
 inline constexpr std::string_view kLabelMessage = "spillway.dev/termination-message";  // kMessageFile or ...OrLog
 
 inline constexpr std::string_view kRoleSandbox = "sandbox";

@@ -53,7 +53,7 @@ struct Config {
   std::vector<HostConfig> hosts;
   base::Duration pull_progress_timeout{std::chrono::minutes(10)};
   base::Duration disk_usage_every{std::chrono::minutes(1)};  // while a pod has a limit on disk space
-  std::string container_scheme = "docker";  // of containerStatuses[].containerID
+  std::string container_scheme = "docker";                   // of containerStatuses[].containerID
 };
 
 struct ParsedConfig {

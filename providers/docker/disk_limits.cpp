@@ -37,7 +37,9 @@ void add_container(Sum& sum, const DiskUse& container) {
 
 }  // namespace
 
-bool has_disk_limit(const Labels& labels) { return labels.contains(kLabelSizeLimit) || labels.contains(kLabelDiskLimit); }
+bool has_disk_limit(const Labels& labels) {
+  return labels.contains(kLabelSizeLimit) || labels.contains(kLabelDiskLimit);
+}
 
 std::map<std::string, std::string> broken_limits(const DiskUsage& usage) {
   std::map<std::string, std::string> broken;
@@ -59,9 +61,9 @@ std::map<std::string, std::string> broken_limits(const DiskUsage& usage) {
   for (const DiskUse& container : usage.containers) {
     const std::int64_t limit = limit_of(container.labels, kLabelDiskLimit);
     if (limit <= 0 || container.bytes <= limit) continue;
-    broken.emplace(label(container.labels, kLabelTag),
-                   "Container " + label(container.labels, kLabelContainer) +
-                       " exceeded its local ephemeral storage limit \"" + model::quantity_text(limit) + "\".");
+    broken.emplace(label(container.labels, kLabelTag), "Container " + label(container.labels, kLabelContainer) +
+                                                           " exceeded its local ephemeral storage limit \"" +
+                                                           model::quantity_text(limit) + "\".");
   }
   return broken;
 }

@@ -183,8 +183,8 @@ class Host {
   // host_exec.cpp
   async::Task<provider::ExecSessionPtr> attach(std::string tag, std::string name, provider::ExecOptions options,
                                                base::Deadline deadline);
-  async::Task<provider::ExecSessionPtr> begin_session(DockerExecSession::Kind kind, std::string container, std::string id,
-                                                      async::ByteStreamPtr stream, bool raw,
+  async::Task<provider::ExecSessionPtr> begin_session(DockerExecSession::Kind kind, std::string container,
+                                                      std::string id, async::ByteStreamPtr stream, bool raw,
                                                       provider::ExecOptions options, base::Deadline deadline);
   async::Task<void> check_left(std::string container, std::vector<std::string> command, base::Deadline deadline);
 
@@ -201,8 +201,8 @@ class Host {
   /// Execs of repeated commands that nobody listens to any more, by container (its name) and command: an engine has no
   /// call that ends one.
   std::map<std::pair<std::string, std::vector<std::string>>, std::set<std::string>> left_execs_;
-  bool measuring_ = false;        // what everything takes on the disk
-  base::TimePoint measure_at_{};  // not before
+  bool measuring_ = false;                               // what everything takes on the disk
+  base::TimePoint measure_at_{};                         // not before
   std::map<std::string, base::WallTime> failed_starts_;  // by container id: when we last tried in vain
 };
 

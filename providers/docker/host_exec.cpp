@@ -75,8 +75,8 @@ async::Task<provider::ExecSessionPtr> Host::attach(std::string tag, std::string 
 }
 
 /// `raw`: the process has a terminal, whether the caller asked for one or not.
-async::Task<provider::ExecSessionPtr> Host::begin_session(DockerExecSession::Kind kind, std::string container, std::string id,
-                                                          async::ByteStreamPtr stream, bool raw,
+async::Task<provider::ExecSessionPtr> Host::begin_session(DockerExecSession::Kind kind, std::string container,
+                                                          std::string id, async::ByteStreamPtr stream, bool raw,
                                                           provider::ExecOptions options, base::Deadline deadline) {
   const auto wire = std::make_shared<ExecWire>(std::move(stream), *context_.timers,
                                                raw ? ExecWire::Framing::kRaw : ExecWire::Framing::kFrames,

@@ -145,9 +145,9 @@ async::Task<void> Host::make_parts(std::string tag, ContainerFacts facts, base::
   const auto answer = co_await client_.upload(keeper->id, folders_tar(missing, file_owner(keeper->labels)), deadline);
   if (!answer) co_return base::fail(answer.error());
   if (answer->ok()) co_return base::Result<void>();
-  co_return base::fail(ErrorKind::kUnavailable, "docker host " + config_.name +
-                                                    ": the parts of volumes that a container mounts cannot be made: " +
-                                                    answer->text);
+  co_return base::fail(
+      ErrorKind::kUnavailable,
+      "docker host " + config_.name + ": the parts of volumes that a container mounts cannot be made: " + answer->text);
 }
 
 async::Task<bool> Host::has_volumes(std::string tag, base::Deadline deadline) {

@@ -93,7 +93,8 @@ async::Task<void> HttpCloud::terminate(std::string id, std::chrono::seconds grac
   co_return base::Result<void>();
 }
 
-async::Task<void> HttpCloud::control(std::string id, std::string container, provider::ContainerAction action, std::chrono::seconds grace, base::Deadline deadline) {
+async::Task<void> HttpCloud::control(std::string id, std::string container, provider::ContainerAction action,
+                                     std::chrono::seconds grace, base::Deadline deadline) {
   std::string target = instance_path(id) + "/containers/" + net::encode_path_segment(container) + "/" +
                        std::string(action_word(action)) + grace_query(grace);
   const auto body = co_await send(net::Method::kPost, std::move(target), std::string(), deadline);

@@ -53,7 +53,8 @@ async::Task<void> InProcessCloud::terminate(std::string id, std::chrono::seconds
   co_return co_await deliver(cloud_.terminate(id, grace, timers_.now()), true, deadline);
 }
 
-async::Task<void> InProcessCloud::control(std::string id, std::string container, provider::ContainerAction action, std::chrono::seconds grace, base::Deadline deadline) {
+async::Task<void> InProcessCloud::control(std::string id, std::string container, provider::ContainerAction action,
+                                          std::chrono::seconds grace, base::Deadline deadline) {
   if (too_late(deadline)) co_return not_sent();
   co_return co_await deliver(cloud_.control(id, container, action, grace, timers_.now()), true, deadline);
 }

@@ -19,7 +19,8 @@ class InProcessCloud final : public FakeCloudApi {
   async::Task<model::Instance> get(std::string id, base::Deadline deadline) override;
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override;
   async::Task<void> terminate(std::string id, std::chrono::seconds grace, base::Deadline deadline) override;
-  async::Task<void> control(std::string id, std::string container, provider::ContainerAction action, std::chrono::seconds grace, base::Deadline deadline) override;
+  async::Task<void> control(std::string id, std::string container, provider::ContainerAction action,
+                            std::chrono::seconds grace, base::Deadline deadline) override;
 
  private:
   template <class T>

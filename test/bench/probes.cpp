@@ -206,10 +206,10 @@ int main(int argc, char** argv) {
   const spillway::Figures figures = spillway::run(options, port);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const nlohmann::json out = {{"pods", options.pods},          {"period_s", options.period},
-                              {"kind", options.kind},          {"seconds", options.seconds},
-                              {"probes", figures.probes},      {"ready", figures.ready},
-                              {"failures", figures.failures},  {"cpu_percent", figures.cpu_percent}};
+  const nlohmann::json out = {{"pods", options.pods},         {"period_s", options.period},
+                              {"kind", options.kind},         {"seconds", options.seconds},
+                              {"probes", figures.probes},     {"ready", figures.ready},
+                              {"failures", figures.failures}, {"cpu_percent", figures.cpu_percent}};
   std::puts(out.dump().c_str());
   const bool all_ready = figures.ready == options.pods && figures.failures == 0;
   return all_ready && figures.cpu_percent < options.limit ? 0 : 1;

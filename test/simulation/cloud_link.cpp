@@ -143,12 +143,12 @@ async::Task<void> CloudLink::terminate(std::string id, std::chrono::seconds grac
       });
 }
 
-async::Task<void> CloudLink::control(std::string id, std::string container, provider::ContainerAction action, std::chrono::seconds grace, base::Deadline deadline) {
+async::Task<void> CloudLink::control(std::string id, std::string container, provider::ContainerAction action,
+                                     std::chrono::seconds grace, base::Deadline deadline) {
   count(fake::Call::kControl);
   return call<void>(true, deadline,
                     [&world = world_, &site = site_, id = std::move(id), container = std::move(container), action,
-                     grace](
-                        fake::FakeCloud& cloud, base::TimePoint now) {
+                     grace](fake::FakeCloud& cloud, base::TimePoint now) {
                       world.touch(site, id, "control");
                       auto reply = cloud.control(id, container, action, grace, now);
                       if (reply.result) world.coverage().reach(Counter::kRestarted);

@@ -38,8 +38,8 @@ Breaker::Admission Breaker::admit(Urgency urgency, base::TimePoint now) {
     return admission;
   }
   admission.kind = Admission::Kind::kOpen;
-  // While a probe is on its way its outcome decides; a moment later is soon enough to ask again. Whoever could have been
-  // the probe must not wait for the next one: what a pod costs would go on for minutes after the provider is back.
+  // While a probe is on its way its outcome decides; a moment later is soon enough to ask again. Whoever could have
+  // been the probe must not wait for the next one: what a pod costs would go on for minutes after the provider is back.
   const base::TimePoint soon = now + std::chrono::seconds(1);
   admission.until = due ? soon : std::max(next_probe_, soon);
   return admission;

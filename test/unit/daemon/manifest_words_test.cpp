@@ -82,9 +82,9 @@ TEST_CASE("words are neither split, nor joined, nor read as anything but words")
 }
 
 TEST_CASE("what is large or long about a pod stays with the pod") {
-  std::string text = "kind: Pod\nmetadata:\n  name: " + std::string(253, 'n') + "\n  labels: {l: " +
-                     std::string(63, 'v') + "}\n  annotations:\n    steps.example/list: \"" + std::string(36 << 10, 's') +
-                     "\"\n";
+  std::string text = "kind: Pod\nmetadata:\n  name: " + std::string(253, 'n') +
+                     "\n  labels: {l: " + std::string(63, 'v') + "}\n  annotations:\n    steps.example/list: \"" +
+                     std::string(36 << 10, 's') + "\"\n";
   for (int i = 0; i < 40; ++i) text += "    note.example/n" + std::to_string(i) + ": \"" + std::to_string(i) + "\"\n";
   text += "spec:\n  containers: [{name: a, image: \"a:1\"}]\n";
   daemon_ns::ExplainBasis basis;

@@ -63,7 +63,9 @@ TEST_CASE("a pod that was just bound is decoded whole") {
 
 TEST_CASE("the active deadline is read of every event, also of a pod whose spec is known") {
   Json pod = Json::parse(golden("running.json"));
-  const auto deadline = [&] { return decode_pod(pod.dump(), [](const auto&) { return true; })->observed.active_deadline; };
+  const auto deadline = [&] {
+    return decode_pod(pod.dump(), [](const auto&) { return true; })->observed.active_deadline;
+  };
   CHECK_FALSE(deadline());
   pod["spec"]["activeDeadlineSeconds"] = 90;
   CHECK(deadline() == std::chrono::seconds(90));
