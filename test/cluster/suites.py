@@ -251,7 +251,7 @@ def simulation() -> Outcome:
     for command in (
         simulate("release", *known_traces),
         simulate("asan", *known_traces),
-        simulate("release", "run", "--seeds=191..400", "--coverage", jobs),
+        simulate("release", "run", "--lives=20000", "--coverage", jobs),
         simulate("asan", "run", "--lives=500", jobs),
         simulate("release", "mutants", jobs),
         simulate("release", "check", "test/simulation/regressions"),

@@ -4,6 +4,7 @@
 
 #include "vk-provider/base/log.hpp"
 #include "vk-provider/control/pod_controller.hpp"
+#include "vk-provider/core/container_order.hpp"
 #include "vk-provider/core/selector.hpp"
 
 namespace spillway::control {
@@ -206,6 +207,14 @@ async::Loop PodController::call_provider(Job job) {
   }
   if (const auto* start = std::get_if<a::StartContainer>(&job.action)) {
     const std::string container = start->container;
+    if (start->look_first) {
+      auto seen = co_await provider->get(start->ref, deadline);
+      if (!seen && seen.error().kind == base::ErrorKind::kNotFound) co_return answered(core::event::InstanceGone{});
+      if (!seen) co_return answered(core::event::ContainerStartFailed{container, std::move(seen.error())});
+      answered(core::event::InstanceSeen{std::move(*seen)});
+      const PodEntry* now = store_.find(job.uid);
+      if (now == nullptr || !is_about(*now, job.tag) || !core::is_being_started(now->record, container)) co_return;
+    }
     auto done = co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart,
                                                      std::chrono::seconds(0), deadline);
     if (done) co_return answered(core::event::ContainerStarted{container});

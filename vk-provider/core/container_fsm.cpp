@@ -108,6 +108,8 @@ void apply_exit(model::PodRecord& record, size_t index, const InstanceContainer&
   container.claim = claim;
   if (!fresh) return;
   container.start_under_way = false;
+  container.start_unsure = false;
+  container.restart_at.reset();  // of a start whose answer was lost: this is its run
   container.stop.reset();
   if (!wants_restart(record, index, claim)) return;
   container.handled_exit = claim.finished_at;
@@ -128,6 +130,7 @@ void apply_claim(model::PodRecord& record, size_t index, const InstanceContainer
     if (restarted || !runs(container)) begin_run(record, container, claim);
     container.restart_at.reset();
     container.start_under_way = false;
+    container.start_unsure = false;
     if (claim.started_at && now.wall - *claim.started_at >= kRestartForgotten) container.crashes_in_a_row = 0;
   }
   container.claim = claim;
@@ -206,6 +209,7 @@ void note_started(model::PodRecord& record, size_t index, base::Now now) {
   ContainerRecord& container = record.containers[index];
   if (container.claim.state == ContainerState::kExited) ++container.restarts;
   container.start_under_way = false;
+  container.start_unsure = false;
   container.restart_at.reset();
   InstanceContainer claim = container.claim;
   claim.state = ContainerState::kRunning;

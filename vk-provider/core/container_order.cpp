@@ -123,6 +123,11 @@ std::vector<size_t> due_for_first_start(const model::PodRecord& record) {
   return due;
 }
 
+bool is_being_started(const model::PodRecord& record, const std::string& container) {
+  return std::ranges::any_of(record.containers,
+                             [&](const auto& c) { return c.start_under_way && c.claim.name == container; });
+}
+
 bool work_is_over(const model::PodRecord& record) {
   if (record.containers.empty()) return false;
   if (!any_main(record, [](const ContainerRecord& c) { return !ended_for_good(c); })) return true;

@@ -49,6 +49,9 @@ bool awaits_first_start(const model::PodRecord& record);
 /// Containers that were only made and whose turn it is.
 std::vector<size_t> due_for_first_start(const model::PodRecord& record);
 
+/// True while a start of this container is under way, for the first time or again.
+bool is_being_started(const model::PodRecord& record, const std::string& container);
+
 /// True if nothing but sidecars is left to run: the main containers have ended for good, or an init container failed.
 bool work_is_over(const model::PodRecord& record);
 

@@ -164,6 +164,7 @@ struct Confirm {
 struct StartContainer {
   model::InstanceRef ref;
   std::string container;
+  bool look_first = false;  // an earlier start may have happened: only if `get` does not show that it did
 };
 /// Stop one container: ContainerStopAccepted or ContainerStopFailed. That it ended, the provider's claims say.
 struct StopContainer {

@@ -50,7 +50,7 @@ void PodStep::start_containers(const model::InstanceRef& ref) {
   for (ContainerRecord& c : r_.containers) {
     if (!c.restart_at || c.start_under_way || *c.restart_at > now_.steady) continue;
     c.start_under_way = true;
-    act(action::StartContainer{ref, c.claim.name});
+    act(action::StartContainer{ref, c.claim.name, c.start_unsure});
   }
   const auto next = next_restart(r_);
   if (!next) return;
@@ -72,6 +72,7 @@ void PodStep::on(const event::ContainerStartFailed& e) {
   if (!index || !r_.containers[*index].start_under_way) return;
   ContainerRecord& c = r_.containers[*index];
   c.start_under_way = false;
+  c.start_unsure = c.start_unsure || e.error.kind == base::ErrorKind::kUnknownOutcome;
   ++c.crashes_in_a_row;
   c.restart_at = now_.steady + base::backoff_delay(kRestartBackoff, c.crashes_in_a_row);
   tell(true, "Failed", "Error: cannot start container " + e.container + ": " + e.error.message);

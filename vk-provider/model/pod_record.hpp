@@ -150,6 +150,7 @@ struct ContainerRecord {
   int crashes_in_a_row = 0;                   // exponent of the back-off; 0 after ten quiet minutes
   std::optional<base::TimePoint> restart_at;  // in CrashLoopBackOff until then
   bool start_under_way = false;               // for the first time, or again
+  bool start_unsure = false;                  // the last start was not answered: look before the next
   // While it runs:
   bool ready = false;    // what its readiness probe says; true without one
   bool started = false;  // its startup probe has passed; true without one

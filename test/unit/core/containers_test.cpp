@@ -333,6 +333,31 @@ TEST_CASE("a start whose answer was lost shows in the next listing, and is no re
   CHECK(m.of("main").restarts == 0);
 }
 
+TEST_CASE("a restart whose answer was lost is not repeated for a run that has ended well since") {
+  Machine m(two_containers(RestartPolicy::kOnFailure));
+  m.runs("main");
+  m.runs("aside");
+  m.boot();
+  m.exits("main", 1);
+  m.look();
+  m.pass(10s);
+  m.on(event::Tick{});
+  REQUIRE(m.does<action::StartContainer>());
+  m.on(event::ContainerStartFailed{"main", base::Error(base::ErrorKind::kDeadline, "no answer")});
+  m.pass(1s);
+  m.runs("main");
+  m.pass(1s);
+  m.exits("main", 0);
+  m.look();
+  m.pass(40s);
+  m.on(event::Tick{});
+  CHECK_FALSE(m.does<action::StartContainer>());
+  m.exits("aside", 0);
+  m.look();
+  CHECK(m.stage() == "finished");
+  CHECK(m.record.outcome->phase == PodPhase::kSucceeded);
+}
+
 TEST_CASE("termination messages are told, and bounded each and together") {
   Machine m(two_containers(RestartPolicy::kNever));
   m.runs("main");
