@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
+#include <iterator>
 
 #include <unistd.h>
 
@@ -56,9 +56,9 @@ const Mutant* find_mutant(const std::string& name) {
 
 base::Result<std::string> read_file(const std::filesystem::path& file) {
   std::ifstream in(file);
-  std::stringstream text;
-  if (!in || !(text << in.rdbuf())) return base::fail(base::ErrorKind::kInvalid, "cannot be read");
-  return text.str();
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.is_open() || in.bad()) return base::fail(base::ErrorKind::kInvalid, "cannot be read");
+  return text;
 }
 
 /// What `parse` makes of a file.
@@ -278,8 +278,8 @@ int main_of(int argc, char** argv) {
   app.require_subcommand(1);
   CLI::App* const run = app.add_subcommand("run", "draw plans from seeds and run them");
   run->add_option("--seeds", c.seeds, "N: seeds 1 to N; A..B: those");
-  run->add_option("--lives", c.lives, "until so many pods have lived");
-  run->add_option("--minutes", c.minutes, "of real time, at most");
+  run->add_option("--lives", c.lives, "until so many pods have lived")->check(CLI::PositiveNumber);
+  run->add_option("--minutes", c.minutes, "of real time, at most")->check(CLI::PositiveNumber);
   run->add_option("--jobs", c.jobs, "processes at once")->check(CLI::Range(1, 256));
   run->add_option("--mutant", c.mutant, "with a planted bug");
   run->add_flag("--keep-going", c.keep_going, "past a finding, and make no smaller plan of any");
