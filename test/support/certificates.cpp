@@ -41,19 +41,32 @@ void add_extension(X509* cert, X509* issuer, int nid, const std::string& value) 
   check(extension != nullptr && X509_add_ext(cert, extension.get(), -1) == 1);
 }
 
-Certificate make(const std::string& name, const Certificate* ca, const std::string& alt_names) {
+/// What a certificate says beside its name.
+struct Contents {
+  std::string alt_names;
+  std::vector<std::string> organizations;
+  std::string usage;
+  std::chrono::seconds lifetime = std::chrono::hours(24);
+};
+
+void add_to_name(X509_NAME* name, const char* field, const std::string& value) {
+  check(X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.c_str()),
+                                   -1, -1, 0) == 1);
+}
+
+Certificate make(const std::string& name, const Certificate* ca, const Contents& contents) {
   static long serial = 1;
   const Key key(EVP_EC_gen("P-256"));
   const X509Ptr cert(X509_new());
   check(key && cert);
   X509_set_version(cert.get(), X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(cert.get()), ++serial);
-  X509_gmtime_adj(X509_getm_notBefore(cert.get()), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(cert.get()), 3600L * 24);
+  X509_gmtime_adj(X509_getm_notBefore(cert.get()), -3600L * 2);
+  X509_gmtime_adj(X509_getm_notAfter(cert.get()), contents.lifetime.count());
   X509_set_pubkey(cert.get(), key.get());
   X509_NAME* const subject = X509_get_subject_name(cert.get());
-  check(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(name.c_str()),
-                                   -1, -1, 0) == 1);
+  for (const std::string& organization : contents.organizations) add_to_name(subject, "O", organization);
+  add_to_name(subject, "CN", name);
 
   X509Ptr issuer;
   Key issuer_key;
@@ -65,7 +78,8 @@ Certificate make(const std::string& name, const Certificate* ca, const std::stri
   X509* const signer = issuer ? issuer.get() : cert.get();
   X509_set_issuer_name(cert.get(), X509_get_subject_name(signer));
   add_extension(cert.get(), signer, NID_basic_constraints, ca == nullptr ? "critical,CA:TRUE" : "critical,CA:FALSE");
-  if (!alt_names.empty()) add_extension(cert.get(), signer, NID_subject_alt_name, alt_names);
+  if (!contents.alt_names.empty()) add_extension(cert.get(), signer, NID_subject_alt_name, contents.alt_names);
+  if (!contents.usage.empty()) add_extension(cert.get(), signer, NID_ext_key_usage, contents.usage);
   check(X509_sign(cert.get(), issuer_key ? issuer_key.get() : key.get(), EVP_sha256()) > 0);
 
   const Bio cert_out(BIO_new(BIO_s_mem()));
@@ -82,7 +96,18 @@ Certificate make_ca(const std::string& name) { return make(name, nullptr, {}); }
 Certificate issue(const Certificate& ca, const std::string& name, const std::vector<std::string>& alt_names) {
   std::string joined;
   for (const std::string& alt : alt_names) joined += (joined.empty() ? "" : ",") + alt;
-  return make(name, &ca, joined);
+  Contents contents;
+  contents.alt_names = joined;
+  return make(name, &ca, contents);
+}
+
+Certificate issue_client(const Certificate& ca, const std::string& name, const std::vector<std::string>& organizations,
+                         const std::string& usage, std::chrono::seconds lifetime) {
+  Contents contents;
+  contents.organizations = organizations;
+  contents.usage = usage;
+  contents.lifetime = lifetime;
+  return make(name, &ca, contents);
 }
 
 }  // namespace spillway::test

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 Connection::Connection(const executor_type& executor, const base::Clock& clock)
     : clock_(clock), socket_(executor), watchdog_(*this), write_watchdog_(*this) {}
 
-Connection::TlsStream& Connection::start_tls(TlsContext& context) {
+TlsStream& Connection::start_tls(TlsContext& context) {
   tls_ = std::make_unique<TlsStream>(socket_, context);
   return *tls_;
 }

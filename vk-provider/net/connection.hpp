@@ -12,21 +12,18 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 
 #include "vk-provider/base/clock.hpp"
-#include "vk-provider/net/tls.hpp"
+#include "vk-provider/net/tls_stream.hpp"
 
 namespace spillway::net {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using executor_type = boost::asio::any_io_executor;
-  using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, executor_type>;
-  using TlsStream = boost::asio::ssl::stream<Socket&>;
+  using Socket = TlsStream::Socket;
 
   Connection(const executor_type& executor, const base::Clock& clock);
   Connection(const Connection&) = delete;

@@ -147,13 +147,13 @@ async::Task<ConnectionPtr> Dialer::connect_to(Address address, base::Deadline li
 
 async::Task<void> Dialer::shake_hands(ConnectionPtr connection, base::Deadline limit) {
   ConnectionLease lease(std::move(connection));
-  Connection::TlsStream& tls = lease->start_tls(*tls_);
+  TlsStream& tls = lease->start_tls(*tls_);
   const std::string& server = endpoint_.server_name.empty() ? endpoint_.host : endpoint_.server_name;
   const base::Result<void> named = expect_server_name(tls.native_handle(), server);
   if (!named) co_return base::fail(named.error());
 
   lease->watchdog().arm(limit);
-  const auto [ec] = co_await tls.async_handshake(asio::ssl::stream_base::client, kToken);
+  const auto [ec] = co_await tls.async_handshake(TlsStream::Role::kClient, kToken);
   lease->watchdog().disarm();
   if (!ec) {
     lease.release();

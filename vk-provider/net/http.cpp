@@ -8,11 +8,17 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool same_name(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+std::string_view trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
 }  // namespace
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
 
 std::string_view to_string(Method method) {
   switch (method) {
@@ -28,9 +34,24 @@ std::string_view to_string(Method method) {
 
 std::optional<std::string_view> find_header(const std::vector<Header>& headers, std::string_view name) {
   for (const auto& [key, value] : headers) {
-    if (same_name(key, name)) return value;
+    if (same_word(key, name)) return value;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> list_header(const std::vector<Header>& headers, std::string_view name) {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : headers) {
+    if (!same_word(key, name)) continue;
+    for (std::string_view rest = value;;) {
+      const size_t comma = rest.find(',');
+      const std::string_view item = trim(rest.substr(0, comma));
+      if (!item.empty()) out.emplace_back(item);
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  return out;
 }
 
 std::optional<std::string_view> HttpResponse::header(std::string_view name) const { return find_header(headers, name); }

@@ -25,6 +25,10 @@ using Header = std::pair<std::string, std::string>;
 
 /// Case-insensitive; the first of that name.
 std::optional<std::string_view> find_header(const std::vector<Header>& headers, std::string_view name);
+/// Case-insensitive; what all headers of that name list, each with commas between its values.
+std::vector<std::string> list_header(const std::vector<Header>& headers, std::string_view name);
+/// Case-insensitive.
+bool same_word(std::string_view a, std::string_view b);
 
 struct HttpRequest {
   HttpRequest() = default;

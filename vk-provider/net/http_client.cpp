@@ -11,6 +11,7 @@
 #include "vk-provider/net/http_exchange.hpp"
 #include "vk-provider/net/http_message.hpp"
 #include "vk-provider/net/http_stream.hpp"
+#include "vk-provider/net/raw_stream.hpp"
 #include "vk-provider/net/url.hpp"
 
 namespace spillway::net {
@@ -121,8 +122,11 @@ async::Task<HttpStream> BeastHttpClient::open(HttpRequest request, base::Deadlin
   HttpStream stream;
   stream.head.status = static_cast<int>(parser->get().result_int());
   stream.head.headers = copy_headers(parser->get());
-  const bool raw = stream.head.status == 101;
-  stream.body = std::make_unique<HttpBodyStream>(lease.release(), std::move(parser), dialer_.name(), raw);
+  if (stream.head.status == 101) {
+    stream.body = std::make_unique<RawStream>(lease.release(), dialer_.name());
+    co_return stream;
+  }
+  stream.body = std::make_unique<HttpBodyStream>(lease.release(), std::move(parser), dialer_.name());
   if (stream.head.status < 400) co_return stream;
 
   // An error's body is an extra: what of it comes in time is enough.

@@ -1,5 +1,7 @@
 #include "vk-provider/net/http_server.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -52,6 +54,16 @@ boost::system::error_code listen_on(Acceptor& acceptor, const typename Acceptor:
   return ec;
 }
 
+/// Finds out within a minute or two that the peer's machine is gone, also while nothing is said.
+void watch_peer(Connection::Socket& socket) {
+  const int fd = socket.native_handle();
+  const auto set = [fd](int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 15);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
+}
+
 bool is_loopback(const Connection::Socket& socket) {
   boost::system::error_code ec;
   const auto remote = socket.remote_endpoint(ec);
@@ -74,14 +86,16 @@ struct HttpServer::State {
   State(asio::any_io_executor e, async::Timers& t, HttpServerConfig c, Handler h)
       : executor(std::move(e)),
         timers(t),
-        config(std::move(c)),
-        handler(std::move(h)),
         tcp(executor),
         local(executor),
-        permits(timers, config.max_connections),
-        group(executor) {}
+        permits(timers, c.max_connections),
+        group(executor) {
+    shared.config = std::move(c);
+    shared.handler = std::move(h);
+  }
 
   base::Result<void> listen();
+  base::Result<void> use_tls(const ServerTls& tls);
 
   template <class Acceptor>
   asio::awaitable<void> accept_loop(Acceptor& acceptor);
@@ -89,9 +103,7 @@ struct HttpServer::State {
 
   asio::any_io_executor executor;
   async::Timers& timers;
-  HttpServerConfig config;
-  Handler handler;
-  std::unique_ptr<TlsContext> tls;
+  HttpSessions shared;
   asio::ip::tcp::acceptor tcp;
   asio::local::stream_protocol::acceptor local;
   async::Semaphore permits;
@@ -101,11 +113,25 @@ struct HttpServer::State {
   async::TaskGroup group;
 };
 
+base::Result<void> HttpServer::State::use_tls(const ServerTls& tls) {
+  auto context = make_server_tls(tls);
+  if (!context) return base::fail(std::move(context.error()));
+  std::unique_ptr<ClientVerifier> verifier;
+  if (!tls.client_ca_pem.empty()) {
+    auto made = ClientVerifier::make(tls.client_ca_pem);
+    if (!made) return base::fail(std::move(made.error()));
+    verifier = std::move(*made);
+  }
+  shared.tls = std::move(*context);
+  shared.verifier = std::move(verifier);
+  return {};
+}
+
 base::Result<void> HttpServer::State::listen() {
-  if (!config.cert_pem.empty()) {
-    auto made = make_server_tls(config.cert_pem, config.key_pem);
-    if (!made) return base::fail(made.error());
-    tls = std::move(*made);
+  const HttpServerConfig& config = shared.config;
+  if (!config.tls.cert_pem.empty()) {
+    const auto used = use_tls(config.tls);
+    if (!used) return used;
   }
   boost::system::error_code ec;
   if (!config.unix_path.empty()) {
@@ -141,14 +167,17 @@ asio::awaitable<void> HttpServer::State::accept_loop(Acceptor& acceptor) {
       continue;
     }
     boost::system::error_code ignored;
-    if (config.unix_path.empty()) connection->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    if (shared.config.unix_path.empty()) {
+      connection->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+      watch_peer(connection->socket());
+    }
     group.spawn(run_session(std::move(connection), std::move(permit)));
   }
 }
 
 asio::awaitable<void> HttpServer::State::run_session(ConnectionPtr connection, async::Semaphore::Permit permit) {
   const bool loopback = is_loopback(connection->socket());
-  HttpSession session(std::move(connection), config, handler, loopback);
+  HttpSession session(std::move(connection), shared, loopback);
   struct Entry {
     State& state;
     HttpSession* session;
@@ -160,7 +189,7 @@ asio::awaitable<void> HttpServer::State::run_session(ConnectionPtr connection, a
   sessions.insert(&session);
   // A connection that was accepted just before the end is not served any more.
   if (stopping) co_return;
-  co_await session.run(tls.get());
+  co_await session.run();
   permit.release();
 }
 
@@ -178,6 +207,13 @@ std::uint16_t HttpServer::port() const {
 
 std::size_t HttpServer::connections() const { return state_->sessions.size(); }
 
+std::size_t HttpServer::streams() const { return state_->shared.streams; }
+
+base::Result<void> HttpServer::replace_tls(ServerTls tls) {
+  if (state_->shared.tls) return state_->use_tls(tls);
+  return base::fail(ErrorKind::kInvalid, "this server speaks no TLS: it was started without a certificate");
+}
+
 asio::awaitable<void> HttpServer::stop(base::Deadline deadline) {
   State& state = *state_;
   state.stopping = true;
@@ -185,7 +221,7 @@ asio::awaitable<void> HttpServer::stop(base::Deadline deadline) {
   state.tcp.close(ignored);
   if (state.local.is_open()) {
     state.local.close(ignored);
-    ::unlink(state.config.unix_path.c_str());
+    ::unlink(state.shared.config.unix_path.c_str());
   }
   for (HttpSession* const session : state.sessions) session->finish();
   if (!state.sessions.empty()) {

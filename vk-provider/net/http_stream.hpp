@@ -1,4 +1,4 @@
-// The body of an answer as a stream, and the raw stream after a 101. Of net/ alone.
+// The body of an answer as a stream. Of net/ alone.
 //
 // Owned by the reader; closes its connection when it dies. Reactor thread only. It may outlive the client.
 #pragma once
@@ -18,8 +18,8 @@ using BodyParser = boost::beast::http::response_parser<boost::beast::http::buffe
 
 class HttpBodyStream final : public async::ByteStream {
  public:
-  /// `parser` has the head; `raw` after a 101.
-  HttpBodyStream(ConnectionPtr connection, std::unique_ptr<BodyParser> parser, std::string peer, bool raw);
+  /// `parser` has the head.
+  HttpBodyStream(ConnectionPtr connection, std::unique_ptr<BodyParser> parser, std::string peer);
   ~HttpBodyStream() override;
 
   async::Task<std::string> read(base::Deadline deadline) override;
@@ -30,7 +30,6 @@ class HttpBodyStream final : public async::ByteStream {
   /// What a coroutine needs that still waits when the stream dies.
   struct State;
 
-  static async::Task<std::string> read_raw(std::shared_ptr<State> state);
   static async::Task<std::string> read_body(std::shared_ptr<State> state);
 
   std::shared_ptr<State> state_;

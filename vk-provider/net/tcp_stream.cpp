@@ -8,7 +8,7 @@
 
 #include "vk-provider/net/dialer.hpp"
 #include "vk-provider/net/http_message.hpp"
-#include "vk-provider/net/http_stream.hpp"
+#include "vk-provider/net/raw_stream.hpp"
 
 namespace spillway::net {
 namespace {
@@ -109,8 +109,7 @@ async::Task<async::ByteStreamPtr> connect_tcp(boost::asio::any_io_executor execu
   Dialer dialer(executor, timers, std::move(endpoint), nullptr);
   auto connection = co_await dialer.connect(deadline);
   if (!connection) co_return base::fail(std::move(connection.error()));
-  co_return std::make_unique<HttpBodyStream>(std::move(*connection), std::make_unique<BodyParser>(), dialer.name(),
-                                             true);
+  co_return std::make_unique<RawStream>(std::move(*connection), dialer.name());
 }
 
 async::Task<async::ByteStreamPtr> start_unverified_tls(async::ByteStreamPtr inner, std::string server_name,

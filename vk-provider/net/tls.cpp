@@ -37,7 +37,46 @@ base::Result<void> use_identity(TlsContext& context, std::string_view whose, con
                     "the " + std::string(whose) + " key does not belong to the " + std::string(whose) + " certificate");
 }
 
+int leave_to_the_request(X509_STORE_CTX*, void*) { return 1; }
+
+void append_name(std::string& list, std::string_view name) {
+  if (!list.empty()) list += ':';
+  list += name;
+}
+
+/// Version and cipher suites.
+base::Result<void> limit_ciphers(TlsContext& context, const ServerTls& tls) {
+  SSL_CTX* const native = context.native_handle();
+  if (tls.min_version == TlsVersion::k13) SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION);
+  std::string before_13;
+  std::string of_13;
+  for (const std::string& suite : tls.cipher_suites) {
+    // OpenSSL calls those of TLS 1.3 as IANA does, and the older ones by names of its own.
+    const std::string_view name = OPENSSL_cipher_name(suite.c_str());
+    if (name == "(NONE)") {
+      return base::fail(base::ErrorKind::kInvalid, "there is no cipher suite \"" + suite +
+                                                       "\"; they are called as by IANA, for example "
+                                                       "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256");
+    }
+    append_name(name.starts_with("TLS_") ? of_13 : before_13, name);
+  }
+  // Without a list: forward secrecy and authenticated encryption, which every client of the last ten years has.
+  if (before_13.empty()) before_13 = "ECDHE+AESGCM:ECDHE+CHACHA20";
+  const bool ok = SSL_CTX_set_cipher_list(native, before_13.c_str()) == 1 &&
+                  (of_13.empty() || SSL_CTX_set_ciphersuites(native, of_13.c_str()) == 1);
+  if (ok) return {};
+  return base::fail(base::ErrorKind::kInvalid,
+                    "OpenSSL offers none of these cipher suites: " + before_13 + (of_13.empty() ? "" : ":" + of_13));
+}
+
 }  // namespace
+
+base::Result<void> check_cipher_suites(const std::vector<std::string>& names) {
+  ServerTls tls;
+  tls.cipher_suites = names;
+  TlsContext context(TlsContext::tls_server);
+  return limit_ciphers(context, tls);
+}
 
 base::Result<std::unique_ptr<TlsContext>> make_client_tls(const Endpoint& endpoint) {
   std::unique_ptr<TlsContext> context = make_context(TlsContext::tls_client);
@@ -64,10 +103,21 @@ base::Result<std::unique_ptr<TlsContext>> make_client_tls(const Endpoint& endpoi
   return context;
 }
 
-base::Result<std::unique_ptr<TlsContext>> make_server_tls(const std::string& cert_pem, const base::Secret& key_pem) {
+base::Result<std::unique_ptr<TlsContext>> make_server_tls(const ServerTls& tls) {
   std::unique_ptr<TlsContext> context = make_context(TlsContext::tls_server);
-  const auto used = use_identity(*context, "server", cert_pem, key_pem);
+  const auto used = use_identity(*context, "server", tls.cert_pem, tls.key_pem);
   if (!used) return base::fail(used.error());
+  const auto limited = limit_ciphers(*context, tls);
+  if (!limited) return base::fail(limited.error());
+  SSL_CTX* const native = context->native_handle();
+  // A resumed session does not say again who the client is.
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(native, 0);
+  if (!tls.client_ca_pem.empty()) {
+    SSL_CTX_set_verify(native, SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_cert_verify_callback(native, leave_to_the_request, nullptr);
+  }
   return context;
 }
 

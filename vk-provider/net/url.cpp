@@ -27,6 +27,28 @@ std::string percent_encode(std::string_view text) {
   return out;
 }
 
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+std::string percent_decode(std::string_view text, bool plus_is_space) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+    if (low >= 0) {
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      out += plus_is_space && text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
 /// Empty if it is no number in 1..65535.
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
@@ -75,6 +97,37 @@ std::string read_authority(std::string_view authority, Endpoint& endpoint) {
 
 std::string encode_path_segment(std::string_view text) { return percent_encode(text); }
 std::string encode_query_value(std::string_view text) { return percent_encode(text); }
+
+std::string decode_path_segment(std::string_view text) { return percent_decode(text, false); }
+
+Query::Query(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('&');
+    const std::string_view pair = text.substr(0, end);
+    const size_t mark = pair.find('=');
+    const std::string_view value = mark == std::string_view::npos ? std::string_view() : pair.substr(mark + 1);
+    if (!pair.empty()) {
+      parameters_.emplace_back(percent_decode(pair.substr(0, mark), true), percent_decode(value, true));
+    }
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<std::string_view> Query::find(std::string_view name) const {
+  for (const auto& [key, value] : parameters_) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Query::all(std::string_view name) const {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : parameters_) {
+    if (key == name) out.push_back(value);
+  }
+  return out;
+}
 
 base::Result<Url> parse_url(std::string_view text) {
   const auto invalid = [text](std::string_view why) {

@@ -3,8 +3,11 @@
 // Pure. Does not resolve names and does not know relative references.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "vk-provider/base/error.hpp"
 #include "vk-provider/net/http.hpp"
@@ -15,6 +18,23 @@ namespace spillway::net {
 std::string encode_path_segment(std::string_view text);
 /// The same for a name or value of a query; a space becomes `%20`.
 std::string encode_query_value(std::string_view text);
+
+/// Undoes %41; what is no such code stays as it is.
+std::string decode_path_segment(std::string_view text);
+
+/// The parameters of a query, decoded: `command=ls&command=-l&tty`.
+class Query {
+ public:
+  explicit Query(std::string_view text);
+
+  /// The first of that name; empty if there is none.
+  std::optional<std::string_view> find(std::string_view name) const;
+  /// All of that name, in their order.
+  std::vector<std::string> all(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> parameters_;
+};
 
 struct Url {
   Url() = default;

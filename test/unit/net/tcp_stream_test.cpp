@@ -50,8 +50,8 @@ TEST_CASE("TLS without verification: whoever answers is spoken to") {
   const test::Certificate ca = test::make_ca("nobody's CA");
   const test::Certificate leaf = test::issue(ca, "server", {"DNS:somebody.else"});
   net::HttpServerConfig config;
-  config.cert_pem = leaf.cert_pem;
-  config.key_pem = leaf.key_pem;
+  config.tls.cert_pem = leaf.cert_pem;
+  config.tls.key_pem = leaf.key_pem;
   net::HttpServer server(r.ctx.get_executor(), r.timers, config, no_content);
   REQUIRE(server.start());
   for (const auto& [path, status] : std::vector<std::pair<std::string, int>>{{"/up", 204}, {"/down", 503}}) {

@@ -82,3 +82,20 @@ TEST_CASE("the Host header has brackets and a port where they are needed") {
   local.scheme = Scheme::kUnix;
   CHECK(net::host_header(local) == "localhost");
 }
+
+TEST_CASE("a query is taken apart and decoded") {
+  const net::Query query("command=ls&command=-l+%2Ftmp%zz&tty&empty=&a%3Db=c&&=x");
+  CHECK(query.all("command") == std::vector<std::string>{"ls", "-l /tmp%zz"});
+  CHECK(query.find("command") == "ls");
+  CHECK(query.find("tty") == "");
+  CHECK(query.find("empty") == "");
+  CHECK(query.find("a=b") == "c");
+  CHECK(query.find("") == "x");
+  CHECK_FALSE(query.find("none"));
+  CHECK(net::Query("").all("").empty());
+}
+
+TEST_CASE("a segment of a path is decoded, and a plus in it is a plus") {
+  CHECK(net::decode_path_segment("a%2Fb+c%20d%") == "a/b+c d%");
+  CHECK(net::decode_path_segment(net::encode_path_segment("ä/ b")) == "ä/ b");
+}
