@@ -12,6 +12,8 @@
 #include "providers/docker/engine_http.hpp"
 #include "providers/docker/exec_codec.hpp"
 #include "providers/docker/image_reference.hpp"
+#include "providers/docker/log_codec.hpp"
+#include "providers/docker/stats_codec.hpp"
 #include "vk-provider/async/task.hpp"
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/net/http.hpp"
@@ -79,8 +81,6 @@ class EngineClient {
   async::Task<bool> has_path(std::string container, std::string path, base::Deadline deadline);
   /// A tar of one file; kNotFound, and kInvalid if it is larger than 1 MiB.
   async::Task<std::string> download(std::string container, std::string path, base::Deadline deadline);
-  /// The last lines that it wrote, in the engine's frames unless it has a terminal; kInvalid if they exceed 1 MiB.
-  async::Task<std::string> log_tail(std::string container, int lines, base::Deadline deadline);
   async::Task<std::vector<VolumeEntry>> list_volumes(std::string label, base::Deadline deadline);
   async::Task<Answer> remove_volume(std::string name, base::Deadline deadline);
   /// Of everything that the engine has: it looks at each file, which takes its time.
@@ -106,6 +106,14 @@ class EngineClient {
   async::Task<ExecState> inspect_exec(std::string id, base::Deadline deadline);
   /// `path` is `/exec/ID` or `/containers/ID`.
   async::Task<Answer> resize(std::string path, provider::TerminalSize size, base::Deadline deadline);
+
+  // client_logs.cpp
+  /// Frames, or from a container with a terminal the bytes themselves; ends with the log. kUnsupported if the engine
+  /// cannot read it.
+  async::Task<async::ByteStreamPtr> open_log(std::string container, LogQuery query, base::Deadline deadline);
+  /// The same in one piece; kInvalid if it exceeds 1 MiB.
+  async::Task<std::string> read_log(std::string container, LogQuery query, base::Deadline deadline);
+  async::Task<ContainerStats> stats(std::string container, base::Deadline deadline);
 
   const std::string& host() const { return host_; }
 

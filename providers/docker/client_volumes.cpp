@@ -46,11 +46,6 @@ async::Task<std::string> EngineClient::download(std::string container, std::stri
   co_return co_await read_bytes(std::move(target), "file " + path, deadline);
 }
 
-async::Task<std::string> EngineClient::log_tail(std::string container, int lines, base::Deadline deadline) {
-  std::string target = path_of(container, "/logs?stdout=true&stderr=true&tail=" + std::to_string(lines));
-  co_return co_await read_bytes(std::move(target), "log of container " + container, deadline);
-}
-
 async::Task<std::vector<VolumeEntry>> EngineClient::list_volumes(std::string label, base::Deadline deadline) {
   const auto response = co_await send(net::Method::kGet, "/volumes?" + encode_label_filter(label), "", deadline);
   if (!response) co_return base::fail(response.error());

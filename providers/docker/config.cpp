@@ -16,6 +16,7 @@ namespace asio = boost::asio;
 
 constexpr int kMostGpus = 64;
 constexpr int kMostInstances = 10'000;
+constexpr std::int64_t kLeastLogLimit = 1LL << 20;
 // The kernel's limit of a unix socket's path, less its final zero.
 constexpr size_t kLongestSocketPath = 107;
 
@@ -165,6 +166,8 @@ HostConfig read_host(const nlohmann::json& node, const std::string& path, std::v
   host.max_instances = fields.count("maxInstances", 1, kMostInstances).value_or(host.max_instances);
   host.cpu_milli = fields.cpu_milli("cpu").value_or(0);
   host.memory = fields.bytes("memory").value_or(0);
+  host.log_limit = fields.bytes("logLimit").value_or(host.log_limit);
+  if (host.log_limit < kLeastLogLimit) fields.fault("logLimit", "is too small to be of use; allowed is 1Mi or more");
   read_publish_address(fields, host);
   const auto request = fields.choice("gpuRequest", {"deviceRequests", "environment"});
   if (request) host.gpu_request = static_cast<GpuRequest>(*request);

@@ -41,8 +41,9 @@ struct HostConfig {
   int gpu_count = 0;
   std::int64_t gpu_memory = 0;  // bytes of one GPU; 0 = unknown
   int max_instances = 110;
-  std::int64_t cpu_milli = 0;  // 0 = unknown
-  std::int64_t memory = 0;     // bytes; 0 = unknown
+  std::int64_t cpu_milli = 0;          // 0 = unknown
+  std::int64_t memory = 0;             // bytes; 0 = unknown
+  std::int64_t log_limit = 2LL << 30;  // bytes that are kept of one container's log, older ones go
   std::string publish_address = "127.0.0.1";
   GpuRequest gpu_request = GpuRequest::kDeviceRequests;
   std::string gpu_environment_variable = "NVIDIA_VISIBLE_DEVICES";

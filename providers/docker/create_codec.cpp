@@ -20,6 +20,8 @@ constexpr std::int64_t kLeastShares = 2;
 constexpr std::int64_t kPeriodMicros = 100'000;
 constexpr std::int64_t kLeastQuotaMicros = 1000;
 constexpr size_t kLongestHostname = 63;
+// When the newest is full the oldest goes.
+constexpr std::int64_t kLogFiles = 5;
 
 /// Sidecars are not asked: whatever becomes of them, the pod has ended when the others have.
 bool has_rule_of_its_own(const model::ContainerSpec& container) {
@@ -141,6 +143,15 @@ void put_process(json& body, const InstancePlan& plan, const model::ResolvedCont
   body["OpenStdin"] = container.stdin_open;
   if (container.stdin_once) body["StdinOnce"] = true;
   body["Tty"] = container.tty;
+}
+
+/// The engine's json-file driver spoils bytes that are no UTF-8, and drivers that an operator may have made the default
+/// cannot be read at all.
+void put_log(json& host_config, const HostConfig& host) {
+  json config = json::object();
+  config["max-size"] = std::to_string(host.log_limit / kLogFiles);
+  config["max-file"] = std::to_string(kLogFiles);
+  host_config["LogConfig"] = {{"Type", "local"}, {"Config", std::move(config)}};
 }
 
 void put_resources(json& host_config, const model::Resources& resources) {
@@ -271,6 +282,7 @@ base::Result<std::string> encode_container(const InstancePlan& plan, size_t inde
   }
   host_config["RestartPolicy"] = {{"Name", "no"}};
   host_config["AutoRemove"] = false;  // the exit code would be lost, and the name stay taken for a moment
+  put_log(host_config, host);
   put_resources(host_config, container.resources);
   put_gpus(host_config, plan, host);
   auto mounts = encode_mounts(plan, container, around.volumes);

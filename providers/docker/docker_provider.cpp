@@ -70,9 +70,11 @@ model::CapabilitySet capabilities() {
           Capability::kPutFiles,
           Capability::kTty,
           Capability::kRegistryAuth,
+          Capability::kLogs,
           Capability::kExec,
           Capability::kAttach,
           Capability::kDial,
+          Capability::kSamples,
           Capability::kExitCode,
           Capability::kRestartContainer,
           Capability::kKeepStopped,
@@ -200,6 +202,27 @@ async::Task<void> DockerProvider::control_container(model::InstanceRef ref, std:
   const auto place = find(ref);
   if (!place) co_return base::fail(place.error());
   co_return co_await place->host->control(place->tag, std::move(container), action, grace, deadline);
+}
+
+async::Task<async::ByteStreamPtr> DockerProvider::open_logs(model::InstanceRef ref, provider::LogOptions options,
+                                                            base::Deadline deadline) {
+  const auto place = find(ref);
+  if (!place) co_return base::fail(place.error());
+  co_return co_await place->host->open_logs(place->tag, std::move(options), deadline);
+}
+
+async::Task<std::vector<provider::Sample>> DockerProvider::samples(base::Deadline deadline) {
+  std::vector<async::Task<std::vector<provider::Sample>>> tasks;
+  for (const auto& host : hosts_) tasks.push_back(host->samples(deadline));
+  auto results = co_await gather<std::vector<provider::Sample>>(background_, timers_, std::move(tasks));
+  std::vector<provider::Sample> samples;
+  size_t failed = 0;
+  for (auto& result : results) {
+    if (result) std::move(result->begin(), result->end(), std::back_inserter(samples));
+    if (!result) ++failed;
+  }
+  if (failed == results.size()) co_return base::fail(results.front().error());
+  co_return samples;
 }
 
 async::Task<provider::ExecSessionPtr> DockerProvider::open_exec(model::InstanceRef ref, provider::ExecOptions options,

@@ -1,8 +1,7 @@
 // Docker Engines as a provider: a team's own machines, rented to its cluster.
 //
 // Owned by the daemon through the registry, reactor thread only, destroyed after stop(). Sends each call to the host
-// that it is about; what a host does is in host.hpp. Sessions and streams that it hands out die before it. What it
-// cannot do yet: logs, samples.
+// that it is about; what a host does is in host.hpp. Sessions and streams that it hands out die before it.
 #pragma once
 
 #include <memory>
@@ -34,9 +33,12 @@ class DockerProvider final : public provider::Provider {
   async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override;
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override;
   async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override;
+  async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, provider::LogOptions options,
+                                              base::Deadline deadline) override;
   async::Task<provider::ExecSessionPtr> open_exec(model::InstanceRef ref, provider::ExecOptions options,
                                                   base::Deadline deadline) override;
   async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline) override;
+  async::Task<std::vector<provider::Sample>> samples(base::Deadline deadline) override;
   async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
                                       std::chrono::seconds grace, base::Deadline deadline) override;
   async::Task<void> put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,

@@ -9,34 +9,7 @@ namespace {
 
 using base::ErrorKind;
 
-constexpr size_t kHeader = 8;
-
 }  // namespace
-
-base::Result<void> FrameSplitter::feed(std::string_view bytes, std::array<std::string*, 2> into) {
-  while (!bytes.empty()) {
-    if (left_ > 0) {
-      const size_t n = std::min(left_, bytes.size());
-      into[static_cast<size_t>(channel_)]->append(bytes.substr(0, n));
-      bytes.remove_prefix(n);
-      left_ -= n;
-      continue;
-    }
-    const size_t n = std::min(kHeader - header_.size(), bytes.size());
-    header_.append(bytes.substr(0, n));
-    bytes.remove_prefix(n);
-    if (header_.size() < kHeader) break;
-    // 1 is standard output, 2 standard error, 3 what the engine itself has to complain about; 0 is used by nobody.
-    const auto type = static_cast<unsigned char>(header_[0]);
-    if (type > 3 || header_[1] != 0 || header_[2] != 0 || header_[3] != 0) {
-      return base::fail(ErrorKind::kUnavailable, "what the engine sends of a process is not made of frames");
-    }
-    channel_ = type >= 2 ? Channel::kErrors : Channel::kOutput;
-    for (size_t i = 4; i < kHeader; ++i) left_ = left_ * 256 + static_cast<unsigned char>(header_[i]);
-    header_.clear();
-  }
-  return {};
-}
 
 bool ExecWire::may_take(Channel reader) {
   const Channel other = reader == Channel::kOutput ? Channel::kErrors : Channel::kOutput;

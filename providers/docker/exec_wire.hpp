@@ -9,29 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "providers/docker/frames.hpp"
 #include "vk-provider/async/byte_stream.hpp"
 #include "vk-provider/async/timer.hpp"
 
 namespace spillway::providers::docker {
-
-enum class Channel : std::uint8_t { kOutput, kErrors };
-
-/// Takes the engine's frames apart: a type, three zeros, the length in four bytes, and the bytes.
-class FrameSplitter {
- public:
-  /// Appends what is in `bytes` to the text of its channel. kUnavailable if these are no frames.
-  base::Result<void> feed(std::string_view bytes, std::array<std::string*, 2> into);
-  /// False in the middle of a frame.
-  bool at_boundary() const { return left_ == 0 && header_.empty(); }
-
- private:
-  std::string header_;  // as much of it as has come
-  size_t left_ = 0;     // of the frame that has begun
-  Channel channel_ = Channel::kOutput;
-};
 
 class ExecWire {
  public:

@@ -9,6 +9,9 @@
 namespace spillway::providers::docker {
 namespace {
 
+// At once: the engine's other callers, and ours, want to be answered meanwhile.
+constexpr size_t kMostMeasurements = 8;
+
 base::OfferId offer_id(const HostConfig& host, int gpu_count) {
   return base::OfferId(host.name + (gpu_count == 0 ? "/cpu" : "/gpu-" + std::to_string(gpu_count)));
 }
@@ -39,7 +42,8 @@ Host::Host(HostConfig config, std::unique_ptr<net::HttpClient> http, HostContext
     : config_(std::move(config)),
       context_(std::move(context)),
       client_(config_.name, std::move(http), *context_.timers),
-      purchases_(*context_.timers, 1) {}
+      purchases_(*context_.timers, 1),
+      measurements_(*context_.timers, kMostMeasurements) {}
 
 Host::WorkPtr Host::work_of(const std::string& tag) {
   WorkPtr& work = works_[tag];

@@ -12,6 +12,8 @@
 //   host_disk.cpp      in the background: what pods with a limit on disk space take
 //   host_end.cpp       in the background: stop, remove; and start or stop of one container
 //   host_exec.cpp      processes that join a container, and connections to ports
+//   host_logs.cpp      what containers write
+//   host_samples.cpp   what they use
 #pragma once
 
 #include <map>
@@ -28,6 +30,7 @@
 #include "providers/docker/config.hpp"
 #include "providers/docker/exec_session.hpp"
 #include "providers/docker/instance_view.hpp"
+#include "providers/docker/run_book.hpp"
 #include "vk-provider/async/semaphore.hpp"
 #include "vk-provider/async/task_group.hpp"
 #include "vk-provider/provider/provider.hpp"
@@ -65,6 +68,8 @@ class Host {
   async::Task<provider::ExecSessionPtr> open_exec(std::string tag, provider::ExecOptions options,
                                                   base::Deadline deadline);
   async::Task<async::ByteStreamPtr> dial(std::string tag, int port, base::Deadline deadline);
+  async::Task<async::ByteStreamPtr> open_logs(std::string tag, provider::LogOptions options, base::Deadline deadline);
+  async::Task<std::vector<provider::Sample>> samples(base::Deadline deadline);
   async::Task<void> put_files(std::string tag, std::vector<model::ResolvedFile> files, base::Deadline deadline);
 
   /// Ends the pulls, so that the background work can be awaited.
@@ -162,7 +167,7 @@ class Host {
   boost::asio::awaitable<Step> check_user(WorkPtr work, PlanPtr plan, size_t index,
                                           std::shared_ptr<Surroundings> around);
   async::Task<std::string> termination_message(ContainerEntry entry, ContainerFacts facts, base::Deadline deadline);
-  async::Task<void> clear_message(std::string tag, std::string container, base::Deadline deadline);
+  async::Task<void> turn_page(std::string tag, std::string container, ContainerFacts ended, base::Deadline deadline);
   async::Task<void> make_parts(std::string tag, ContainerFacts facts, base::Deadline deadline);
   async::Task<bool> has_volumes(std::string tag, base::Deadline deadline);
   boost::asio::awaitable<void> remove_left_volumes(std::string tag);
@@ -188,12 +193,23 @@ class Host {
                                                       provider::ExecOptions options, base::Deadline deadline);
   async::Task<void> check_left(std::string container, std::vector<std::string> command, base::Deadline deadline);
 
+  // host_logs.cpp
+  async::Task<ContainerFacts> find_container(std::string tag, std::string container, base::Deadline deadline);
+  base::Error waits_to_start(const std::string& tag, const std::string& container) const;
+  async::Task<RunBook> runs_before(std::string tag, std::string container, ContainerFacts facts,
+                                   base::Deadline deadline);
+  async::Task<RunBook> read_run_book(std::string tag, std::string container, base::Deadline deadline);
+
+  // host_samples.cpp
+  async::Task<std::optional<provider::Sample>> measure(ContainerEntry entry, base::Deadline deadline);
+
   base::TimePoint in(base::Duration d) const { return context_.timers->now() + d; }
 
   HostConfig config_;
   HostContext context_;
   EngineClient client_;
-  async::Semaphore purchases_;  // one create at a time decides about GPUs
+  async::Semaphore purchases_;     // one create at a time decides about GPUs
+  async::Semaphore measurements_;  // an engine looks into a machine's files for each
   bool sandbox_image_present_ = false;
   std::map<std::string, Reservation> reservations_;  // by tag
   std::map<std::string, WorkPtr> works_;             // by tag

@@ -129,8 +129,8 @@ async::Task<void> Host::start_again(std::string tag, std::string container, Cont
                                     base::Deadline deadline) {
   const std::string id = before.id;
   if (!before.never_started() && before.labels.contains(kLabelMessage)) {
-    const auto cleared = co_await clear_message(tag, container, deadline);
-    if (!cleared) co_return base::fail(cleared.error());
+    const auto turned = co_await turn_page(tag, container, before, deadline);
+    if (!turned) co_return base::fail(turned.error());
   }
   auto parts = co_await make_parts(tag, before, deadline);
   if (!parts) co_return base::fail(std::move(parts.error()));
@@ -160,8 +160,10 @@ async::Loop Host::stop_or_restart(std::string tag, std::string container, Contai
   } else {
     // In two steps, because the next run has a message of its own.
     static_cast<void>(co_await client_.stop(facts.id, grace, in(grace + kCallTime)));
+    const auto ended = co_await client_.inspect(facts.id, in(kCallTime));
     facts.state = "exited";
-    static_cast<void>(co_await start_again(std::move(tag), std::move(container), facts, in(kCallTime)));
+    static_cast<void>(
+        co_await start_again(std::move(tag), std::move(container), ended ? *ended : facts, in(kCallTime)));
   }
   facts_.erase(facts.id);
 }

@@ -28,6 +28,10 @@ async::Task<provider::ExecSessionPtr> Host::open_exec(std::string tag, provider:
   auto body = encode_exec(options);
   if (!body) co_return base::fail(std::move(body.error()));
   auto id = co_await client_.create_exec(name, std::move(*body), deadline);
+  if (!id && id.error().kind == ErrorKind::kNotFound) {
+    const auto facts = co_await find_container(tag, options.container, deadline);
+    if (!facts) co_return base::fail(facts.error());
+  }
   if (!id) co_return base::fail(std::move(id.error()));
   const bool raw = options.tty;
   auto stream = co_await client_.start_exec(*id, raw, options.stdin_open, deadline);
@@ -58,12 +62,8 @@ async::Task<void> Host::check_left(std::string container, std::vector<std::strin
 
 async::Task<provider::ExecSessionPtr> Host::attach(std::string tag, std::string name, provider::ExecOptions options,
                                                    base::Deadline deadline) {
-  const auto facts = co_await client_.inspect(name, deadline);
+  const auto facts = co_await find_container(tag, options.container, deadline);
   if (!facts) co_return base::fail(facts.error());
-  if (label(facts->labels, kLabelTag) != tag) {
-    co_return base::fail(ErrorKind::kNotFound, "docker host " + config_.name + ": instance " + tag +
-                                                   " has no container " + options.container);
-  }
   if (!facts->running()) {
     co_return base::fail(ErrorKind::kConflict, "docker host " + config_.name + ": container " + options.container +
                                                    " of instance " + tag + " is not running");

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "providers/docker/host.hpp"
+#include "providers/docker/run_book.hpp"
 #include "providers/docker/sandbox_image.hpp"
 #include "providers/docker/security_codec.hpp"
 #include "providers/docker/tar.hpp"
@@ -111,7 +112,12 @@ async::Task<std::string> Host::termination_message(ContainerEntry entry, Contain
   if (!tar && tar.error().kind != ErrorKind::kNotFound) co_return base::fail(tar.error());
   std::string message = last_bytes(tar ? first_file(*tar).value_or("") : "", kLongestMessage);
   if (!message.empty() || source != kMessageFileOrLog || facts.exit_code == 0) co_return message;
-  const auto log = co_await client_.log_tail(facts.id, kMostLogLines, deadline);
+  const auto earlier = co_await runs_before(tag, docker::label(entry.labels, kLabelContainer), facts, deadline);
+  if (!earlier) co_return base::fail(earlier.error());
+  LogQuery query;
+  query.tail = kMostLogLines;
+  query.since = latest_run(facts, *earlier).begin;
+  const auto log = co_await client_.read_log(facts.id, query, deadline);
   if (!log && (log.error().kind == ErrorKind::kInvalid || log.error().kind == ErrorKind::kNotFound)) {
     co_return std::string();
   }
@@ -119,9 +125,14 @@ async::Task<std::string> Host::termination_message(ContainerEntry entry, Contain
   co_return last_bytes(facts.tty ? *log : join_frames(*log), kLongestLogMessage);
 }
 
-/// Before a container runs again: its message is of one run.
-async::Task<void> Host::clear_message(std::string tag, std::string container, base::Deadline deadline) {
-  const auto answer = co_await client_.upload(keeper_name(tag), empty_message_tar(container), deadline);
+/// Before a container runs again: its message is of one run, and the engine forgets when the last one was.
+async::Task<void> Host::turn_page(std::string tag, std::string container, ContainerFacts ended,
+                                  base::Deadline deadline) {
+  auto book = co_await read_run_book(tag, container, deadline);
+  if (!book) co_return base::fail(std::move(book.error()));
+  note_run(*book, ended);
+  const auto answer =
+      co_await client_.upload(keeper_name(tag), next_run_tar(container, encode_run_book(*book)), deadline);
   if (!answer) co_return base::fail(answer.error());
   if (answer->ok() || answer->status == 404) co_return base::Result<void>();
   co_return base::fail(ErrorKind::kUnavailable, "docker host " + config_.name + ": " + answer->text);

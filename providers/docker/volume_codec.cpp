@@ -22,6 +22,7 @@ using Kind = model::VolumeSpec::Kind;
 constexpr std::string_view kVolumes = "/volumes/";
 constexpr std::string_view kMessages = "/messages";
 constexpr int kMessageMode = 0666;  // the container's user may be anybody
+constexpr int kBookMode = 0600;
 
 std::string place_of(const std::string& volume) { return std::string(kVolumes) + volume; }
 std::string without_slash(std::string_view path) { return std::string(path.substr(1)); }
@@ -325,9 +326,12 @@ std::string folders_tar(const std::set<std::string>& folders, FileOwner owner) {
 
 std::string message_path(const std::string& container) { return std::string(kMessages) + "/" + container; }
 
-std::string empty_message_tar(const std::string& container) {
+std::string run_book_path(const std::string& container) { return message_path(container) + ".runs"; }
+
+std::string next_run_tar(const std::string& container, const std::string& run_book) {
   TarWriter tar;
   tar.add_file(without_slash(message_path(container)), "", kMessageMode);
+  tar.add_file(without_slash(run_book_path(container)), run_book, kBookMode);
   return tar.finish();
 }
 

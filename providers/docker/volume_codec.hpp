@@ -63,6 +63,9 @@ std::string folders_tar(const std::set<std::string>& folders, FileOwner owner);
 
 /// Where the termination message of a container lies in the keeper.
 std::string message_path(const std::string& container);
-std::string empty_message_tar(const std::string& container);
+/// Where its book of runs (run_book.hpp) does, which no container sees. None is called so: their names have no dot.
+std::string run_book_path(const std::string& container);
+/// What is uploaded before a container runs again: an empty message, and its book.
+std::string next_run_tar(const std::string& container, const std::string& run_book);
 
 }  // namespace spillway::providers::docker

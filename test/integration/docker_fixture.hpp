@@ -74,9 +74,9 @@ class DockerFixture {
   }
 
   /// Another process on the same engine: it knows nothing of the first.
-  std::unique_ptr<providers::docker::DockerProvider> start_daemon() {
+  std::unique_ptr<providers::docker::DockerProvider> start_daemon(providers::docker::HostConfig host = host_config()) {
     providers::docker::Config config;
-    config.hosts.push_back(host_config());
+    config.hosts.push_back(std::move(host));
     std::vector<std::unique_ptr<net::HttpClient>> clients;
     clients.push_back(std::move(*http.make(config.hosts.front().endpoint)));
     provider::ProviderDeps deps;

@@ -29,6 +29,19 @@ class DockerHarness final : public ProviderHarness {
   model::ResolvedPod ending_pod(int exit_code) override {
     return DockerFixture::pod("exit " + std::to_string(exit_code));
   }
+  std::optional<TalkingPod> talking_pod() override {
+    TalkingPod out;
+    // Two outputs are two pipes: only time tells their order.
+    out.pod = DockerFixture::pod("echo first line; sleep 0.3; echo second line >&2");
+    out.log = "first line\nsecond line\n";
+    return out;
+  }
+  std::optional<EchoingPod> echoing_pod() override {
+    EchoingPod out;
+    out.pod = DockerFixture::pod("exec nc -ll -p 127.0.0.1:8082 -e cat");
+    out.port = 8082;
+    return out;
+  }
   std::optional<std::string> add_foreign(const std::string& tag) override {
     const json body = {{"Image", engine_image()}, {"Cmd", {"sh"}}, {"Labels", {{"spillway.dev/tag", tag}}}};
     const auto response = fixture_.api(net::Method::kPost, "/containers/create?name=" + tag, body.dump());

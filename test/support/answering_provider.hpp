@@ -61,11 +61,26 @@ class AnsweringProvider final : public provider::Provider {
     dials.push_back(port);
     co_return stream();
   }
+  async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef, provider::LogOptions options,
+                                              base::Deadline) override {
+    logs.push_back(std::move(options));
+    co_return log();
+  }
+  async::Task<std::vector<provider::Sample>> samples(base::Deadline) override {
+    ++rounds;
+    co_return measure();
+  }
+
+  void can(model::Capability capability) { info_.capabilities.add(capability); }
 
   std::vector<provider::ExecOptions> execs;
   std::vector<int> dials;
+  std::vector<provider::LogOptions> logs;
+  int rounds = 0;  // of samples
   std::function<base::Result<provider::ExecSessionPtr>()> exec;
   std::function<base::Result<async::ByteStreamPtr>()> stream;
+  std::function<base::Result<async::ByteStreamPtr>()> log;
+  std::function<base::Result<std::vector<provider::Sample>>()> measure;
 
  private:
   provider::ProviderInfo info_;

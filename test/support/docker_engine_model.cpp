@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
+
+#include "test/support/canned_stream.hpp"
 
 namespace spillway::test {
 namespace {
@@ -35,11 +38,12 @@ DockerEngineModel::Response no_content(int status) {
   return response;
 }
 
-DockerEngineModel::Response text(std::string body) {
-  net::HttpResponse response;
-  response.status = 200;
-  response.body = std::move(body);
-  return response;
+/// Cut where nothing ends.
+std::deque<std::string> in_pieces(const std::string& bytes) {
+  constexpr size_t kPiece = 13;
+  std::deque<std::string> pieces;
+  for (size_t at = 0; at < bytes.size(); at += kPiece) pieces.push_back(bytes.substr(at, kPiece));
+  return pieces;
 }
 
 base::Error unreachable() { return base::Error(ErrorKind::kUnavailable, "connection refused"); }
@@ -120,9 +124,13 @@ class DockerModelClient final : public net::HttpClient {
       co_return stream;
     }
     if (request.target.contains("/stop")) co_await wait_for_stop(request.target);
+    const bool is_log = request.target.contains("/logs?");
     auto response = co_await carry_out(std::move(request), deadline);
     if (!response) co_return base::fail(std::move(response.error()));
     stream.head = std::move(*response);
+    if (is_log && stream.head.status == 200) {
+      stream.body = std::make_unique<CannedStream>(engine_.timers_, in_pieces(std::exchange(stream.head.body, "")));
+    }
     co_return stream;
   }
 
@@ -293,7 +301,8 @@ DockerEngineModel::Response DockerEngineModel::handle_container(const net::HttpR
     return no_content(204);
   }
   if (verb == "restart") return start(container);
-  if (verb == "logs") return text(logs[container.name]);
+  if (verb == "logs") return log(container, request.target);
+  if (verb == "stats") return use(container);
   if (verb == "archive" && request.method == net::Method::kPut) return upload(container, request.body);
   if (verb == "archive" && request.method == net::Method::kHead) {
     return no_content(has_path(container, query_value(request.target, "path")) ? 200 : 404);
@@ -305,13 +314,16 @@ DockerEngineModel::Response DockerEngineModel::handle_container(const net::HttpR
                 {"Error", container.error},
                 {"StartedAt", time_or_never(container.started)},
                 {"FinishedAt", time_or_never(container.finished)}};
-  return answer(200, {{"Id", container.id},
-                      {"Created", base::to_rfc3339_micro(container.created)},
-                      {"Image", "sha256:1"},
-                      {"State", state},
-                      {"Mounts", container.mounts},
-                      {"HostConfig", {{"Mounts", container.body.value("HostConfig", json::object())["Mounts"]}}},
-                      {"Config", {{"Labels", container.body.value("Labels", json::object())}}}});
+  return answer(
+      200,
+      {{"Id", container.id},
+       {"Created", base::to_rfc3339_micro(container.created)},
+       {"Image", "sha256:1"},
+       {"State", state},
+       {"Mounts", container.mounts},
+       {"HostConfig", {{"Mounts", container.body.value("HostConfig", json::object())["Mounts"]}}},
+       {"Config",
+        {{"Labels", container.body.value("Labels", json::object())}, {"Tty", container.body.value("Tty", false)}}}});
 }
 
 DockerEngineModel::Response DockerEngineModel::create(const std::string& name, const json& body) {

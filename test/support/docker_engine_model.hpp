@@ -87,8 +87,20 @@ class DockerEngineModel {
 
   std::map<std::string, Volume> volumes;  // by name
   std::map<std::string, File> files;
-  std::map<std::string, std::string> logs;         // by name of container, with frames
-  std::map<std::string, std::string> image_users;  // by image
+  /// A line with its end, or a part of one, as an engine keeps it.
+  struct LogRecord {
+    LogRecord() = default;
+    base::WallTime at;
+    bool errors = false;
+    std::string bytes;
+  };
+  static std::string frame(int type, const std::string& bytes);
+  /// As it is sent, with its time if `times`; the engine's has nine digits, the last three are 789.
+  static std::string send(const LogRecord& record, bool tty, bool times);
+
+  std::map<std::string, std::string> logs;                // by name of container, with frames: whatever is asked of it
+  std::map<std::string, std::vector<LogRecord>> records;  // by name of container: for those that are not in `logs`
+  std::map<std::string, std::string> image_users;         // by image
   std::set<std::string> images;
   std::map<std::string, Pull> pulls;    // by repository:tag; an image without one is missing
   std::set<std::string> bad_commands;   // first words of a command that cannot be started
@@ -132,6 +144,9 @@ class DockerEngineModel {
   /// True if every part of a volume that it mounts is there.
   bool has_parts(const Container& container, std::string& error);
   Response handle_volumes(net::Method method, const std::string& target);
+  // docker_engine_model_logs.cpp
+  Response log(const Container& container, const std::string& target);
+  Response use(const Container& container) const;
 
   Response create(const std::string& name, const nlohmann::json& body);
   Response start(Container& container);

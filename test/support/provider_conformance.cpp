@@ -7,6 +7,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "test/support/provider_access_cases.hpp"
 #include "test/support/provider_probe.hpp"
 #include "vk-provider/async/task_group.hpp"
 
@@ -323,6 +324,10 @@ constexpr std::array kCases = {
     ConformanceCase{"a stopped instance is still listed", run_case<stopped_is_listed_case>},
     ConformanceCase{"a container is stopped and started by order, or that is unsupported", run_case<restart_case>},
     ConformanceCase{"optional calls and capabilities agree", run_case<optional_case>},
+    ConformanceCase{"a log is read as it was written, whole and in part", run_case<logs_case>},
+    ConformanceCase{"a command reads, writes and ends with its code", run_case<exec_case>},
+    ConformanceCase{"a port is connected to, both ways", run_case<dial_case>},
+    ConformanceCase{"what runs is measured, and what has gone is not", run_case<samples_case>},
     ConformanceCase{"nothing is done after the deadline", run_case<passed_deadline_case>},
     ConformanceCase{"a silent cloud: a write has an unknown outcome, a read is late", run_case<stalled_case>},
 };

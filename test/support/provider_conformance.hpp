@@ -11,6 +11,7 @@
 // reactor, and as long as the cloud needs on a real one.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -23,6 +24,21 @@
 #include "vk-provider/provider/provider.hpp"
 
 namespace spillway::test {
+
+/// A pod of one container `main` that writes this log, on both outputs, and ends.
+struct TalkingPod {
+  TalkingPod() = default;
+  model::ResolvedPod pod;
+  std::string log;
+  std::function<void()> write;  // set if somebody has to write it in the container's place, once it has ended
+};
+
+/// A pod of one container `main` that runs until it is stopped and sends back what is sent to its port.
+struct EchoingPod {
+  EchoingPod() = default;
+  model::ResolvedPod pod;
+  int port = 0;
+};
 
 /// A fresh provider over a fresh cloud, and what only its author can know. Every tag of a case begins with `spw-conf-`.
 class ProviderHarness {
@@ -37,6 +53,12 @@ class ProviderHarness {
   virtual model::ResolvedPod lasting_pod() = 0;
   /// One that ends by itself, at once, with this exit code. Asked for only with capability exit_code.
   virtual model::ResolvedPod ending_pod(int exit_code) = 0;
+
+  /// Empty: the case is left out, as are those of capabilities that the provider does not have.
+  virtual std::optional<TalkingPod> talking_pod() { return std::nullopt; }
+  virtual std::optional<EchoingPod> echoing_pod() { return std::nullopt; }
+  /// False: an exec would reach nothing that knows echo, cat and sh.
+  virtual bool runs_processes() { return true; }
 
   /// Makes the cloud answer the next calls later than any deadline. False: it cannot, and the case is left out.
   virtual bool stall() { return false; }

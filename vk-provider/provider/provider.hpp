@@ -47,15 +47,21 @@ struct OwnedList {
   std::string incomplete_why;
 };
 
+enum class LogChannel : std::uint8_t { kStdout, kStderr };
+
+/// What of a container's log is wanted. All of it is of one run: what a container wrote before it was started again is
+/// the log of an earlier one.
 struct LogOptions {
   LogOptions() = default;
   std::string container;
-  bool follow = false;
+  bool follow = false;  // goes on until the run ends
+  /// Of the run before the latest one. The latest is the one that ended, while a container waits to be started again.
   bool previous = false;
-  bool timestamps = false;
-  std::optional<std::int64_t> tail_lines;
-  std::optional<std::int64_t> limit_bytes;
-  std::optional<base::WallTime> since;
+  bool timestamps = false;                  // before each line: RFC 3339 in UTC with nine digits, and a blank
+  std::optional<LogChannel> channel;        // empty: both, in the order in which they were written
+  std::optional<std::int64_t> tail_lines;   // the last ones of those that there are; 0: none of them
+  std::optional<std::int64_t> limit_bytes;  // of what read() gives; then the stream ends
+  std::optional<base::WallTime> since;      // lines that were written at this time or later
 };
 
 struct TerminalSize {
@@ -99,7 +105,7 @@ struct Sample {
   std::string container;
   std::optional<std::uint64_t> cpu_ns;       // used since its start
   std::optional<std::uint64_t> working_set;  // bytes
-  base::WallTime at;
+  base::WallTime at;                         // by the clock of whoever measured
 };
 
 enum class ContainerAction : std::uint8_t { kStart, kStop, kRestart };
@@ -131,12 +137,21 @@ class Provider {
   virtual async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) = 0;
 
   // Optional, by capability; the default answers kUnsupported.
+
+  /// The log of a container that runs or has ended, byte for byte. Read from the stream until an empty text: that is
+  /// the end of the log, and with `follow` that of the run. Nothing is read ahead: who does not read holds up nobody
+  /// else. kNotFound: no such instance or container, or with `previous` no earlier run. kConflict: it was not started
+  /// yet. kUnsupported: its log cannot be read. A read fails with kUnavailable where the log breaks off.
   virtual async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, LogOptions options,
                                                       base::Deadline deadline);
+  /// kNotFound: no such instance or container. kConflict: it does not run. kInvalid: a command that cannot be passed
+  /// on.
   virtual async::Task<ExecSessionPtr> open_exec(model::InstanceRef ref, ExecOptions options, base::Deadline deadline);
-  /// A connection to a port inside the instance, also one that listens on 127.0.0.1 only.
+  /// A connection to a port inside the instance, also one that listens on 127.0.0.1 only. kNotFound: no such instance.
+  /// kConflict: nothing listens there, or nothing runs. kInvalid: no port.
   virtual async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline);
-  /// Of all instances in one call.
+  /// Of the running containers of all instances, in one call; what cannot be measured now is left out. kUnavailable
+  /// only if nothing could be asked.
   virtual async::Task<std::vector<Sample>> samples(base::Deadline deadline);
   /// Whether to restart is decided in core, never by an engine's own restart policy. `grace` is what kStop and kRestart
   /// leave the container; a stop returns as soon as the cloud has accepted. kStart also starts what create only made.

@@ -44,6 +44,23 @@ class PlannedProvider final : public Provider {
     co_return co_await answer<void>(deadline);
   }
 
+  async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, spillway::provider::LogOptions options,
+                                              base::Deadline deadline) override {
+    if (!streams) co_return co_await Provider::open_logs(std::move(ref), std::move(options), deadline);
+    co_return co_await answer<async::ByteStreamPtr>(deadline);
+  }
+  async::Task<spillway::provider::ExecSessionPtr> open_exec(model::InstanceRef, spillway::provider::ExecOptions,
+                                                            base::Deadline deadline) override {
+    co_return co_await answer<spillway::provider::ExecSessionPtr>(deadline);
+  }
+  async::Task<async::ByteStreamPtr> dial(model::InstanceRef, int, base::Deadline deadline) override {
+    co_return co_await answer<async::ByteStreamPtr>(deadline);
+  }
+  async::Task<std::vector<spillway::provider::Sample>> samples(base::Deadline deadline) override {
+    co_return co_await answer<std::vector<spillway::provider::Sample>>(deadline);
+  }
+
+  bool streams = false;
   base::Duration takes{};
   std::deque<base::Error> errors;
   std::vector<base::TimePoint> called_at;
@@ -124,6 +141,46 @@ TEST_CASE("no call may take longer than its method allows, however patient the c
   f.r.run(f.provider->terminate(model::InstanceRef(), 30s, now + 1h));
   f.r.run(f.provider->get(model::InstanceRef(), now + 3s));
   CHECK(f.cloud->deadlines == std::vector<base::Deadline>{now + 20s, now + 10s, now + 30s, now + 30s, now + 3s});
+}
+
+TEST_CASE("logs, processes, ports and samples are measured and bounded like every call") {
+  Fixture f;
+  f.cloud->streams = true;
+  const base::TimePoint now = f.r.timers.now();
+  CHECK(f.r.run(f.provider->open_logs(model::InstanceRef(), spillway::provider::LogOptions(), now + 1h)));
+  CHECK(f.r.run(f.provider->open_exec(model::InstanceRef(), spillway::provider::ExecOptions(), now + 1h)));
+  CHECK(f.r.run(f.provider->dial(model::InstanceRef(), 80, now + 1h)));
+  CHECK(f.r.run(f.provider->samples(now + 1h)));
+  CHECK(f.cloud->deadlines == std::vector<base::Deadline>{now + 15s, now + 15s, now + 15s, now + 10s});
+  f.fail_next(4, ErrorKind::kConflict);
+  CHECK_FALSE(f.r.run(f.provider->open_logs(model::InstanceRef(), spillway::provider::LogOptions(), now + 1h)));
+  CHECK_FALSE(f.r.run(f.provider->open_exec(model::InstanceRef(), spillway::provider::ExecOptions(), now + 1h)));
+  CHECK_FALSE(f.r.run(f.provider->dial(model::InstanceRef(), 80, now + 1h)));
+  CHECK_FALSE(f.r.run(f.provider->samples(now + 1h)));
+  for (const char* const method : {"open_logs", "open_exec", "dial", "samples"}) {
+    for (const char* const outcome : {"ok", "conflict"}) {
+      CHECK(f.shows("spillway_provider_call_seconds_count{method=\"" + std::string(method) + "\",outcome=\"" + outcome +
+                    "\",provider=\"cloud\"} 1"));
+    }
+  }
+  CHECK(f.provider->reachable());
+}
+
+TEST_CASE("an outage that logs or samples meet opens the breaker; what a process or a port meets does not") {
+  Fixture f;
+  f.cloud->streams = true;
+  f.fail_next(6, ErrorKind::kUnavailable);
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(f.r.run(f.provider->open_exec(model::InstanceRef(), spillway::provider::ExecOptions(), f.in(1s))));
+    CHECK_FALSE(f.r.run(f.provider->dial(model::InstanceRef(), 80, f.in(1s))));
+  }
+  CHECK(f.provider->reachable());
+  f.fail_next(5, ErrorKind::kUnavailable);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(f.r.run(f.provider->samples(f.in(1s))));
+  for (int i = 0; i < 2; ++i) {
+    CHECK_FALSE(f.r.run(f.provider->open_logs(model::InstanceRef(), spillway::provider::LogOptions(), f.in(1s))));
+  }
+  CHECK_FALSE(f.provider->reachable());
 }
 
 TEST_CASE("what a provider does not do stays unsupported behind the decorators, and harms nothing") {

@@ -216,7 +216,8 @@ TEST_CASE("docker codec: a plain container takes all from its image") {
     "Labels": {"spillway.dev/tag": "spw-a-b-1", "spillway.dev/role": "container", "spillway.dev/container": "main",
       "spillway.dev/part": "main", "spillway.dev/order": "0", "spillway.dev/pod": "team/web-0"},
     "HostConfig": {"NetworkMode": "container:5a", "IpcMode": "container:5a", "RestartPolicy": {"Name": "no"},
-      "AutoRemove": false, "CpuShares": 2}})"));
+      "AutoRemove": false, "CpuShares": 2,
+      "LogConfig": {"Type": "local", "Config": {"max-size": "429496729", "max-file": "5"}}}})"));
 }
 
 TEST_CASE("docker codec: command, args, env and working directory") {

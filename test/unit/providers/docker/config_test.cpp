@@ -45,6 +45,7 @@ TEST_CASE("docker config: a minimal host has the documented defaults") {
   CHECK(host.price_per_hour == base::Money::from_micros(50'000));
   CHECK(host.gpu_count == 0);
   CHECK(host.max_instances == 110);
+  CHECK(host.log_limit == 2LL << 30);
   CHECK(host.publish_address == "127.0.0.1");
   CHECK(host.gpu_request == GpuRequest::kDeviceRequests);
   CHECK(host.gpu_environment_variable == "NVIDIA_VISIBLE_DEVICES");
@@ -57,7 +58,7 @@ TEST_CASE("docker config: every key is read") {
     "hosts": [{
       "name": "box-2", "endpoint": "tcp://gpu.example:2376", "region": "lab", "pricePerHour": 0.1,
       "pricePerGpuHour": "2.39", "gpuModel": "nvidia h100", "gpuCount": 8, "gpuMemory": "80Gi", "maxInstances": 20,
-      "cpu": "63500m", "memory": "512Gi", "publishAddress": "10.0.0.5", "gpuRequest": "environment",
+      "cpu": "63500m", "memory": "512Gi", "logLimit": "50Mi", "publishAddress": "10.0.0.5", "gpuRequest": "environment",
       "gpuEnvironmentVariable": "CUDA_VISIBLE_DEVICES",
       "tls": {"caFile": "/ca", "certFile": "/cert", "keyFile": "/key"}}],
     "pullProgressTimeout": "1m30s", "diskUsageEvery": "5m", "containerScheme": "box"})"));
@@ -79,6 +80,7 @@ TEST_CASE("docker config: every key is read") {
   CHECK(host.max_instances == 20);
   CHECK(host.cpu_milli == 63'500);
   CHECK(host.memory == 512LL << 30);
+  CHECK(host.log_limit == 50LL << 20);
   CHECK(host.publish_address == "10.0.0.5");
   CHECK(host.gpu_request == GpuRequest::kEnvironment);
   CHECK(host.gpu_environment_variable == "CUDA_VISIBLE_DEVICES");
@@ -92,6 +94,7 @@ TEST_CASE("docker config: all faults come at once, with path, what was found and
     "hosts": [
       {"name": "Box", "endpoint": "ssh://box", "pricePerHour": -1, "gpuCount": "many", "colour": "red"},
       {"name": "b", "endpoint": "unix:///s", "pricePerHour": "1", "gpuRequest": "magic", "memory": "lots"},
+      {"name": "c", "endpoint": "unix:///s", "pricePerHour": "1", "logLimit": "1Ki"},
       7
     ],
     "pullProgressTimeout": "soon", "diskUsageEvery": "0s"})"));
@@ -100,7 +103,8 @@ TEST_CASE("docker config: all faults come at once, with path, what was found and
       "such as 2.39";
   const std::string unknown_key =
       "hosts[0].colour is no key here; allowed are name, tls, endpoint, region, gpuCount, gpuMemory, gpuModel, "
-      "pricePerHour, pricePerGpuHour, maxInstances, cpu, memory, publishAddress, gpuRequest, gpuEnvironmentVariable";
+      "pricePerHour, pricePerGpuHour, maxInstances, cpu, memory, logLimit, publishAddress, gpuRequest, "
+      "gpuEnvironmentVariable";
   const std::vector<std::string> expected = {
       "hosts[0].name is Box; allowed are lower-case letters, digits and '-', at most 63",
       "hosts[0].endpoint is ssh://box; allowed is unix:///path/of/the/socket or tcp://host:port",
@@ -109,7 +113,8 @@ TEST_CASE("docker config: all faults come at once, with path, what was found and
       unknown_key,
       "hosts[1].memory is lots; allowed is a quantity greater than 0, such as 80Gi",
       "hosts[1].gpuRequest is \"magic\"; allowed are deviceRequests, environment",
-      "hosts[2] is 7; allowed is a mapping that describes one engine",
+      "hosts[2].logLimit is too small to be of use; allowed is 1Mi or more",
+      "hosts[3] is 7; allowed is a mapping that describes one engine",
       "pullProgressTimeout is soon; allowed is a duration greater than 0, such as 90s, 10m or 1h30m",
       "diskUsageEvery is 0s; allowed is a duration greater than 0, such as 90s, 10m or 1h30m",
   };

@@ -23,6 +23,23 @@ class DockerModelHarness final : public ProviderHarness {
     rig_.engine().exit_codes_at_start.push_back(exit_code);
     return lasting_pod();
   }
+  std::optional<TalkingPod> talking_pod() override {
+    TalkingPod out;
+    out.pod = ending_pod(0);
+    out.log = "first line\nsecond line\n";
+    out.write = [this] {
+      DockerEngineModel::LogRecord record;
+      record.at = rig_.reactor.timers.wall();
+      record.bytes = "first line\n";
+      std::vector<DockerEngineModel::LogRecord>& log = rig_.engine().records["spw-conf-1-main"];
+      log.push_back(record);
+      record.errors = true;
+      record.bytes = "second line\n";
+      log.push_back(record);
+    };
+    return out;
+  }
+  bool runs_processes() override { return false; }
   bool stall() override {
     // The looks before a purchase are answered, the purchase is not.
     rig_.engine().before = [this](const net::HttpRequest& request) -> std::optional<DockerEngineModel::Response> {
