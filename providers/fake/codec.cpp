@@ -205,6 +205,7 @@ std::string encode_create(const CreateRequest& r) {
   for (const auto& c : r.containers) containers.push_back({{"name", c.name}, {"image", c.image}, {"start", c.start}});
   return text_of({{"tag", r.tag},
                   {"offer", r.offer},
+                  {"pod", r.pod},
                   {"containers", std::move(containers)},
                   {"publicPorts", r.public_ports},
                   {"orders", r.orders}});
@@ -216,6 +217,7 @@ base::Result<CreateRequest> decode_create(std::string_view s) {
   CreateRequest r;
   r.tag = text(*j, "tag");
   r.offer = text(*j, "offer");
+  r.pod = text(*j, "pod");
   for (const json& c : list(*j, "containers")) {
     CreateRequest::Container container;
     container.name = text(c, "name");
@@ -266,6 +268,63 @@ base::Result<provider::OwnedList> decode_list(std::string_view s) {
   owned.complete = flag(*j, "complete");
   owned.incomplete_why = text(*j, "incompleteWhy");
   return owned;
+}
+
+std::string encode_log_page(const LogPage& page) {
+  json lines = json::array();
+  for (const LogLine& line : page.lines) {
+    lines.push_back({{"at", base::to_rfc3339_micro(line.at)},
+                     {"stderr", line.channel == provider::LogChannel::kStderr},
+                     {"text", line.text}});
+  }
+  return text_of({{"lines", std::move(lines)}, {"next", page.next}, {"ended", page.ended}});
+}
+
+base::Result<LogPage> decode_log_page(std::string_view s) {
+  const auto j = parse_object(s);
+  if (!j) return base::fail(j.error());
+  LogPage page;
+  for (const json& l : list(*j, "lines")) {
+    LogLine& line = page.lines.emplace_back();
+    const auto at = time(l, "at");
+    if (!at) return base::fail(ErrorKind::kInvalid, "a line of a log without a time");
+    line.at = *at;
+    line.channel = flag(l, "stderr") ? provider::LogChannel::kStderr : provider::LogChannel::kStdout;
+    line.text = text(l, "text");
+  }
+  const auto next = number(*j, "next");
+  if (!next) return base::fail(ErrorKind::kInvalid, "a page of a log without next");
+  page.next = static_cast<std::uint64_t>(*next);
+  page.ended = flag(*j, "ended");
+  return page;
+}
+
+std::string encode_samples(const std::vector<provider::Sample>& samples) {
+  json out = json::array();
+  for (const provider::Sample& s : samples) {
+    json one = {{"instance", s.instance.id.str()}, {"container", s.container}, {"at", base::to_rfc3339_micro(s.at)}};
+    if (s.cpu_ns) one["cpuNs"] = *s.cpu_ns;
+    if (s.working_set) one["workingSet"] = *s.working_set;
+    out.push_back(std::move(one));
+  }
+  return text_of({{"samples", std::move(out)}});
+}
+
+base::Result<std::vector<provider::Sample>> decode_samples(std::string_view s) {
+  const auto j = parse_object(s);
+  if (!j) return base::fail(j.error());
+  std::vector<provider::Sample> samples;
+  for (const json& one : list(*j, "samples")) {
+    provider::Sample& sample = samples.emplace_back();
+    sample.instance.id = base::InstanceId(text(one, "instance"));
+    sample.container = text(one, "container");
+    const auto at = time(one, "at");
+    if (!at || sample.instance.id.empty()) return base::fail(ErrorKind::kInvalid, "a sample without instance or time");
+    sample.at = *at;
+    if (const auto cpu = number(one, "cpuNs")) sample.cpu_ns = static_cast<std::uint64_t>(*cpu);
+    if (const auto memory = number(one, "workingSet")) sample.working_set = static_cast<std::uint64_t>(*memory);
+  }
+  return samples;
 }
 
 std::string encode_error(const base::Error& error) {

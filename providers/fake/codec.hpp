@@ -28,6 +28,12 @@ base::Result<model::Instance> decode_instance(std::string_view json);
 std::string encode_list(const provider::OwnedList& list);
 base::Result<provider::OwnedList> decode_list(std::string_view json);
 
+std::string encode_log_page(const LogPage& page);
+base::Result<LogPage> decode_log_page(std::string_view json);
+
+std::string encode_samples(const std::vector<provider::Sample>& samples);
+base::Result<std::vector<provider::Sample>> decode_samples(std::string_view json);
+
 /// {"error": {"kind": ..., "message": ..., "retryAfterMs": ...}}
 std::string encode_error(const base::Error& error);
 /// Empty if the text is no such object: then the fake cloud did not write it.

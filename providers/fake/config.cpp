@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include <boost/asio/ip/address.hpp>
 #include <nlohmann/json.hpp>
 
 #include "providers/fake/orders.hpp"
@@ -215,6 +216,10 @@ ConfigReading read_config(const json& config) {
   Mapping m(config, "", r.faults);
   m.word("mode", r.config.mode, kModes);
   m.text("socket", r.config.socket);
+  m.text("podIP", r.config.pod_ip);
+  boost::system::error_code bad;
+  boost::asio::ip::make_address(r.config.pod_ip, bad);
+  if (bad && m.has("podIP")) m.fault("podIP", "found \"" + r.config.pod_ip + "\", expected an IP address");
   m.duration("settleTime", r.config.settle_time);
   if (r.config.mode == Mode::kSocket) {
     if (r.config.socket.empty())

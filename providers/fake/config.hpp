@@ -4,6 +4,7 @@
 //
 //   mode: inProcess | socket   inProcess: the cloud lives and dies with the daemon
 //   socket: /run/fake.sock     for mode socket: where `spillway fake-cloud --socket` listens
+//   podIP: 192.0.2.7           what every instance shows as the address of its pod; otherwise none
 //   settleTime: 10s            how long after a lost create its instance may still turn up
 // and for the cloud itself, so not with mode socket:
 //   seed, bootTime, priceWalk{step, permille}, offers[]{id, region, gpuModel, gpuCount, gpuMemory, cpu, memory,
@@ -28,6 +29,7 @@ struct FakeConfig {
   FakeConfig() = default;
   Mode mode = Mode::kInProcess;
   std::string socket;
+  std::string pod_ip;
   base::Duration settle_time{std::chrono::seconds(10)};
   CloudSettings cloud;
 };

@@ -62,7 +62,7 @@ constexpr std::array kFaultFields = {
                        if (c) r.call = *c;
                        return c.has_value();
                      },
-                     "any, list_offers, create, get, list_owned, terminate or control_container"},
+                     "any, list_offers, create, get, list_owned, terminate, control_container, read_log or samples"},
     Field<FaultRule>{"kind",
                      [](FaultRule& r, const json& v) {
                        const auto k = v.is_string() ? parse_error_kind(v.get_ref<const std::string&>()) : std::nullopt;

@@ -23,30 +23,10 @@ std::string make_id_stem(std::uint64_t seed, base::WallTime start) {
   return stem + "-";
 }
 
-base::Error no_such_instance(const std::string& id) {
-  return base::Error(ErrorKind::kNotFound, "the fake cloud has no instance " + id);
-}
-
 /// What a pod without orders orders: shared, as nearly all pods are so.
 const std::shared_ptr<const PodOrders>& no_orders() {
   static const auto none = std::make_shared<const PodOrders>();
   return none;
-}
-
-// Loss, delay and errors are the same for every call.
-template <class T, class Do>
-Reply<T> answer(const Verdict& verdict, Do&& work) {
-  Reply<T> reply;
-  reply.delay = verdict.delay;
-  if (verdict.error) {
-    reply.result = base::fail(*verdict.error);
-  } else if (verdict.lose_request) {
-    reply.lost = true;
-  } else {
-    reply.result = std::forward<Do>(work)();
-    reply.lost = verdict.lose_answer;
-  }
-  return reply;
 }
 
 bool left_out(const ListFault& fault, const model::Instance& instance, size_t index, base::Duration age) {
@@ -146,6 +126,7 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
   if (!request.orders.empty()) m.orders = std::make_shared<const PodOrders>(std::move(*orders));
   m.image_error = verdict.image_error.empty() ? m.orders->image_error : verdict.image_error;
   m.public_ports = std::move(request.public_ports);
+  m.pod = std::move(request.pod);
   if (verdict.percent != 100 && m.view.price_per_hour) {
     m.view.price_per_hour = base::Money::from_micros(m.view.price_per_hour->micros() * verdict.percent / 100);
     account_of(m).price_per_hour = *m.view.price_per_hour;

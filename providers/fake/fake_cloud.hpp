@@ -39,6 +39,8 @@ class FakeCloud {
   Reply<void> terminate(const std::string& id, std::chrono::seconds grace, base::TimePoint now);
   Reply<void> control(const std::string& id, const std::string& container, provider::ContainerAction action,
                       std::chrono::seconds grace, base::TimePoint now);
+  Reply<LogPage> read_log(const std::string& id, const LogRequest& request, base::TimePoint now);
+  Reply<std::vector<provider::Sample>> samples(base::TimePoint now);
 
   // What only a test can do; faults do not touch these.
   base::Result<std::uint64_t> add_fault(FaultRule rule, base::TimePoint now) {
@@ -78,6 +80,7 @@ class FakeCloud {
                                 std::chrono::seconds grace, base::TimePoint now);
   void start_again(Machine& m, size_t index, base::TimePoint at);
   void stop_container(Machine& m, size_t index, std::chrono::seconds grace, bool again, base::TimePoint now);
+  base::Result<LogPage> lines_of(const Machine& m, const LogRequest& request, base::TimePoint now) const;
 
   void start_meter(Machine& m, base::TimePoint at);
   void stop_meter(Machine& m, base::TimePoint at);

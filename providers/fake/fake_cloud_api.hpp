@@ -23,6 +23,9 @@ class FakeCloudApi {
   virtual async::Task<void> terminate(std::string id, std::chrono::seconds grace, base::Deadline deadline) = 0;
   virtual async::Task<void> control(std::string id, std::string container, provider::ContainerAction action,
                                     std::chrono::seconds grace, base::Deadline deadline) = 0;
+  // Of no use to a simulation of purchases: the default answers kUnsupported.
+  virtual async::Task<LogPage> read_log(std::string id, LogRequest request, base::Deadline deadline);
+  virtual async::Task<std::vector<provider::Sample>> samples(base::Deadline deadline);
 };
 
 }  // namespace spillway::providers::fake

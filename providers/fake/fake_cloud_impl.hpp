@@ -1,9 +1,16 @@
-// Private to the fake cloud's two source files: a machine, its account, and what is due when.
+// Private to the fake cloud's source files: a machine, its account, what is due when, and how a call is answered.
 #pragma once
 
 #include "providers/fake/fake_cloud.hpp"
 
 namespace spillway::providers::fake {
+
+/// When a run of a container began and ended.
+struct PastRun {
+  PastRun() = default;
+  base::WallTime started_at;
+  base::WallTime finished_at;
+};
 
 struct FakeCloud::Machine {
   Serial serial = 0;
@@ -12,7 +19,9 @@ struct FakeCloud::Machine {
   std::shared_ptr<const PodOrders> orders;
   base::SharedText image_error;
   base::TimePoint created;
-  std::vector<int> runs;            // by container: how often it was started
+  std::vector<int> runs;           // by container: how often it was started
+  std::map<size_t, PastRun> past;  // by container: the run before the latest one
+  base::SharedText pod;
   std::vector<bool> start_at_boot;  // by container
   std::vector<int> public_ports;
   std::optional<base::TimePoint> gone_at;
@@ -43,6 +52,26 @@ struct FakeCloud::Todo {
   bool again = false;  // then it is started again
   std::shared_ptr<CreateRequest> ghost;
 };
+
+inline base::Error no_such_instance(const std::string& id) {
+  return base::Error(base::ErrorKind::kNotFound, "the fake cloud has no instance " + id);
+}
+
+/// Loss, delay and errors are the same for every call.
+template <class T, class Do>
+Reply<T> answer(const Verdict& verdict, Do&& work) {
+  Reply<T> reply;
+  reply.delay = verdict.delay;
+  if (verdict.error) {
+    reply.result = base::fail(*verdict.error);
+  } else if (verdict.lose_request) {
+    reply.lost = true;
+  } else {
+    reply.result = std::forward<Do>(work)();
+    reply.lost = verdict.lose_answer;
+  }
+  return reply;
+}
 
 /// Tells the observer, if there is one.
 void tell(const CloudSettings& settings, const model::Instance& instance, bool foreign, Sight::What what,

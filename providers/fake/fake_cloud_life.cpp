@@ -155,6 +155,10 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
 
 void FakeCloud::start_container(Machine& m, size_t index, TimePoint at) {
   auto& c = m.view.containers[index];
+  if (c.started_at && c.finished_at) {
+    m.past[index].started_at = *c.started_at;
+    m.past[index].finished_at = *c.finished_at;
+  }
   const int run = ++m.runs[index];
   c.state = ContainerState::kRunning;
   c.created = false;

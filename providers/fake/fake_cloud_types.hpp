@@ -16,6 +16,7 @@
 #include "vk-provider/base/money.hpp"
 #include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/instance.hpp"
+#include "vk-provider/provider/provider.hpp"
 
 namespace spillway::providers::fake {
 
@@ -53,9 +54,34 @@ struct CreateRequest {
   };
   base::SharedText tag;
   base::SharedText offer;
+  base::SharedText pod;  // namespace/name, for its log
   std::vector<Container> containers;
   std::vector<int> public_ports;
   std::map<std::string, std::string> orders;  // annotations under fake.spillway.dev/
+};
+
+/// Asks for lines of the log of one run of a container, from the line with the index `from`, or the last `tail` ones.
+struct LogRequest {
+  LogRequest() = default;
+  std::string container;
+  bool previous = false;
+  std::uint64_t from = 0;
+  std::optional<std::uint64_t> tail;
+};
+
+struct LogLine {
+  LogLine() = default;
+  base::WallTime at;
+  provider::LogChannel channel = provider::LogChannel::kStdout;
+  std::string text;  // without its end
+};
+
+/// Some lines that were written by now. Without any there are no more yet, and never will be once the run has `ended`.
+struct LogPage {
+  LogPage() = default;
+  std::vector<LogLine> lines;
+  std::uint64_t next = 0;  // the index to go on from
+  bool ended = false;
 };
 
 /// An answer, and what becomes of it on its way.

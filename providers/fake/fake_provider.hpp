@@ -1,10 +1,12 @@
 // The fake cloud as a provider, for trials and tests: no account, no machine, no container.
 //
-// Owned by the daemon; reactor thread only. Translates between the seam and a FakeCloudApi; knows neither HTTP nor
-// time. Starts nothing that runs: commands, environments and files of a pod are not passed on.
+// Owned by the daemon; reactor thread only. Translates between the seam and a FakeCloudApi; does not know HTTP. Starts
+// nothing that runs: commands, environments and files of a pod are not passed on, and what its processes and ports say
+// is made here (session.hpp).
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "providers/fake/fake_cloud.hpp"
 #include "providers/fake/fake_cloud_api.hpp"
@@ -16,9 +18,10 @@ namespace spillway::providers::fake {
 
 class FakeProvider final : public provider::Provider {
  public:
-  /// `owned` is the cloud that lives and dies with this provider; null if `api` reaches one that does not.
+  /// `owned` is the cloud that lives and dies with this provider; null if `api` reaches one that does not. `pod_ip` is
+  /// the address that running instances show; empty: none, and no pod has one.
   FakeProvider(base::ProviderName name, std::unique_ptr<FakeCloud> owned, std::unique_ptr<FakeCloudApi> api,
-               const base::Clock& clock, base::Duration settle_time);
+               async::Timers& timers, base::Duration settle_time, std::string pod_ip = {});
 
   const provider::ProviderInfo& info() const override { return info_; }
   async::Task<std::vector<model::Offer>> list_offers(base::Deadline deadline) override;
@@ -29,12 +32,21 @@ class FakeProvider final : public provider::Provider {
   async::Task<void> terminate(model::InstanceRef ref, std::chrono::seconds grace, base::Deadline deadline) override;
   async::Task<void> control_container(model::InstanceRef ref, std::string container, provider::ContainerAction action,
                                       std::chrono::seconds grace, base::Deadline deadline) override;
+  async::Task<async::ByteStreamPtr> open_logs(model::InstanceRef ref, provider::LogOptions options,
+                                              base::Deadline deadline) override;
+  async::Task<provider::ExecSessionPtr> open_exec(model::InstanceRef ref, provider::ExecOptions options,
+                                                  base::Deadline deadline) override;
+  async::Task<async::ByteStreamPtr> dial(model::InstanceRef ref, int port, base::Deadline deadline) override;
+  async::Task<std::vector<provider::Sample>> samples(base::Deadline deadline) override;
 
  private:
+  void complete(model::Instance& instance) const;
+
   provider::ProviderInfo info_;
+  std::string pod_ip_;
   std::unique_ptr<FakeCloud> owned_;
   std::unique_ptr<FakeCloudApi> api_;
-  const base::Clock& clock_;
+  async::Timers& timers_;
 };
 
 /// For the registry: `type: fake`, configured as config.hpp says.

@@ -18,6 +18,8 @@ constexpr std::array kCallWords = {
     CallWord{Call::kListOwned, "list_owned"},
     CallWord{Call::kTerminate, "terminate"},
     CallWord{Call::kControl, "control_container"},
+    CallWord{Call::kReadLog, "read_log"},
+    CallWord{Call::kSamples, "samples"},
 };
 
 // `only`: the one call that the effect can befall; kAny: all of them.

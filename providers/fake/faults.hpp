@@ -16,8 +16,18 @@
 
 namespace spillway::providers::fake {
 
-enum class Call : std::uint8_t { kAny, kListOffers, kCreate, kGet, kListOwned, kTerminate, kControl };
-inline constexpr size_t kCalls = 7;
+enum class Call : std::uint8_t {
+  kAny,
+  kListOffers,
+  kCreate,
+  kGet,
+  kListOwned,
+  kTerminate,
+  kControl,
+  kReadLog,
+  kSamples
+};
+inline constexpr size_t kCalls = 9;
 std::string_view to_string(Call call);
 std::optional<Call> parse_call(std::string_view word);
 

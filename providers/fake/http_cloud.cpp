@@ -102,4 +102,19 @@ async::Task<void> HttpCloud::control(std::string id, std::string container, prov
   co_return base::Result<void>();
 }
 
+async::Task<LogPage> HttpCloud::read_log(std::string id, LogRequest request, base::Deadline deadline) {
+  std::string target = instance_path(id) + "/containers/" + net::encode_path_segment(request.container) +
+                       "/log?previous=" + (request.previous ? "true" : "false");
+  target += request.tail ? "&tail=" + std::to_string(*request.tail) : "&from=" + std::to_string(request.from);
+  const auto body = co_await send(net::Method::kGet, std::move(target), std::string(), deadline);
+  if (!body) co_return base::fail(body.error());
+  co_return readable(decode_log_page(*body), false);
+}
+
+async::Task<std::vector<provider::Sample>> HttpCloud::samples(base::Deadline deadline) {
+  const auto body = co_await send(net::Method::kGet, "/v1/samples", std::string(), deadline);
+  if (!body) co_return base::fail(body.error());
+  co_return readable(decode_samples(*body), false);
+}
+
 }  // namespace spillway::providers::fake

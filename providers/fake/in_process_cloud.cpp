@@ -59,4 +59,14 @@ async::Task<void> InProcessCloud::control(std::string id, std::string container,
   co_return co_await deliver(cloud_.control(id, container, action, grace, timers_.now()), true, deadline);
 }
 
+async::Task<LogPage> InProcessCloud::read_log(std::string id, LogRequest request, base::Deadline deadline) {
+  if (too_late(deadline)) co_return not_sent();
+  co_return co_await deliver(cloud_.read_log(id, request, timers_.now()), false, deadline);
+}
+
+async::Task<std::vector<provider::Sample>> InProcessCloud::samples(base::Deadline deadline) {
+  if (too_late(deadline)) co_return not_sent();
+  co_return co_await deliver(cloud_.samples(timers_.now()), false, deadline);
+}
+
 }  // namespace spillway::providers::fake

@@ -21,6 +21,8 @@ class InProcessCloud final : public FakeCloudApi {
   async::Task<void> terminate(std::string id, std::chrono::seconds grace, base::Deadline deadline) override;
   async::Task<void> control(std::string id, std::string container, provider::ContainerAction action,
                             std::chrono::seconds grace, base::Deadline deadline) override;
+  async::Task<LogPage> read_log(std::string id, LogRequest request, base::Deadline deadline) override;
+  async::Task<std::vector<provider::Sample>> samples(base::Deadline deadline) override;
 
  private:
   template <class T>

@@ -70,6 +70,16 @@ std::string set_fail_create(PodOrders& orders, std::string_view text) {
   return orders.fail_create ? "" : "an error kind such as no_capacity, quota, invalid or unavailable";
 }
 
+template <auto Member, int kMost>
+std::string set_number(PodOrders& orders, std::string_view text) {
+  int number = -1;
+  if (!parse_int(text, number) || number < 0 || number > kMost) {
+    return "a whole number from 0 to " + std::to_string(kMost);
+  }
+  orders.*Member = number;
+  return {};
+}
+
 constexpr std::array kKeys = {
     Key{"boot-time", set_duration<&PodOrders::boot_time>},
     Key{"run-for", set_duration<&PodOrders::run_for>},
@@ -81,6 +91,9 @@ constexpr std::array kKeys = {
     Key{"fail-create", set_fail_create},
     Key{"stop-time", set_duration<&PodOrders::stop_time>},
     Key{"preempt-after", set_duration<&PodOrders::preempt_after>},
+    Key{"log-lines", set_number<&PodOrders::log_lines, 1'000'000'000>},
+    Key{"log-width", set_number<&PodOrders::log_width, 4096>},
+    Key{"log-every", set_duration<&PodOrders::log_every>},
 };
 
 /// Orders of one container: `run-for.NAME` and `exit-code.NAME`. Empty if the key is none of them.

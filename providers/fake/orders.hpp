@@ -12,6 +12,9 @@
 //   fail-create    no_capacity   create answers this kind of error
 //   stop-time      5s            how long the container takes to end when it is told to; the grace cuts it short
 //   preempt-after  1m            the cloud takes the instance back so long after its start
+//   log-lines      100           how many lines a run writes to its log; otherwise 3
+//   log-width      200           each of them is filled up to so many bytes, at most 4096; otherwise it is short
+//   log-every      1s            between two of them; otherwise all are written at the start
 //
 // `run-for.NAME` and `exit-code.NAME` order it of the container NAME alone.
 #pragma once
@@ -46,6 +49,9 @@ struct PodOrders {
   std::optional<base::ErrorKind> fail_create;
   base::Duration stop_time{0};
   std::optional<base::Duration> preempt_after;
+  int log_lines = 3;
+  int log_width = 0;
+  base::Duration log_every{0};
 
   std::map<std::string, RunOrders, std::less<>> containers;  // what is ordered of one alone
 

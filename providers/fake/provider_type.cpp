@@ -27,7 +27,7 @@ base::Result<std::unique_ptr<provider::Provider>> make(base::ProviderName name, 
     api = std::make_unique<InProcessCloud>(*cloud, *deps.timers);
   }
   return std::make_unique<FakeProvider>(std::move(name), std::move(cloud), std::move(api), *deps.timers,
-                                        reading.config.settle_time);
+                                        reading.config.settle_time, std::move(reading.config.pod_ip));
 }
 
 }  // namespace

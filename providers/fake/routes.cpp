@@ -128,6 +128,30 @@ WireReply control(FakeCloud& cloud, const Request& r, base::TimePoint now) {
   return to_wire(cloud.control(r.path[1], r.path[3], action, *grace, now), 200, [](const auto&) { return "{}"; });
 }
 
+/// A whole number of the query; `otherwise` if it is not there. Empty if it is none.
+std::optional<std::uint64_t> number(std::string_view query, std::string_view name, std::uint64_t otherwise) {
+  const std::string text = query_value(query, name);
+  if (text.empty()) return otherwise;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+WireReply read_log(FakeCloud& cloud, const Request& r, base::TimePoint now) {
+  LogRequest request;
+  request.container = r.path[3];
+  request.previous = query_value(r.query, "previous") == "true";
+  const auto from = number(r.query, "from", 0);
+  if (!from) return failure(base::Error(ErrorKind::kInvalid, "from: expected the index of a line"));
+  request.from = *from;
+  if (!query_value(r.query, "tail").empty()) {
+    request.tail = number(r.query, "tail", 0);
+    if (!request.tail) return failure(base::Error(ErrorKind::kInvalid, "tail: expected a number of lines"));
+  }
+  return to_wire(cloud.read_log(r.path[1], request, now), 200, [](const auto& page) { return encode_log_page(*page); });
+}
+
 WireReply kill(FakeCloud& cloud, const Request& r, base::TimePoint now) {
   const auto order = decode_kill(r.body);
   if (!order) return failure(order.error());
@@ -154,6 +178,9 @@ WireReply instances(FakeCloud& cloud, const Request& r, base::TimePoint now) {
   if (depth == 2 && r.method == "DELETE") return terminate(cloud, r, now);
   if (depth == 3 && r.method == "POST" && r.path[2] == "kill") return kill(cloud, r, now);
   if (depth == 5 && r.method == "POST" && r.path[2] == "containers") return control(cloud, r, now);
+  if (depth == 5 && r.method == "GET" && r.path[2] == "containers" && r.path[4] == "log") {
+    return read_log(cloud, r, now);
+  }
   return no_such_route(r);
 }
 
@@ -211,6 +238,7 @@ WireReply route(FakeCloud& cloud, std::string_view method, std::string_view targ
   if (noun == "foreign" && method == "POST") return foreign(cloud, r, now);
   if (method != "GET") return no_such_route(r);
   if (noun == "offers") return to_wire(cloud.list_offers(now), 200, [](const auto& o) { return encode_offers(*o); });
+  if (noun == "samples") return to_wire(cloud.samples(now), 200, [](const auto& s) { return encode_samples(*s); });
   if (noun == "invoice") return ok(200, encode_invoice(cloud.invoice(now)));
   if (noun == "audit") return ok(200, encode_audit(cloud.audit(now)));
   if (noun == "healthz") return ok(200, "{}");

@@ -6,6 +6,8 @@
 //   GET    /v1/instances/{id}                             POST   /v1/instances/{id}/kill
 //   DELETE /v1/instances/{id}?grace=SECONDS               GET    /v1/invoice
 //   POST   /v1/instances/{id}/containers/{name}/{start|stop|restart}   GET /v1/audit, /v1/healthz
+//   GET    /v1/instances/{id}/containers/{name}/log?previous=BOOL&from=INDEX, or &tail=LINES
+//   GET    /v1/samples
 //
 // Pure. The right column is for tests; faults do not touch it.
 #pragma once

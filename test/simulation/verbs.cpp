@@ -176,8 +176,9 @@ constexpr Field kWhich{"which", 0, kMany, 0, 1};
 constexpr Field kLasts{"lasts", 1, 24 * kHour, 2'000, 40'000};
 constexpr Field kPercent{"percent", 1, 100, 10, 100};
 constexpr Field kRestart{"restart", 0, kHour, 0, 20'000};
-constexpr Field kCall{"call", 0, static_cast<std::int64_t>(fake::kCalls) - 1, 0,
-                      static_cast<std::int64_t>(fake::kCalls) - 1};
+// The daemon of a simulation reads no logs and takes no samples.
+constexpr auto kLastCall = static_cast<std::int64_t>(fake::Call::kControl);
+constexpr Field kCall{"call", 0, kLastCall, 0, kLastCall};
 
 std::vector<Verb> make_verbs() {
   const auto last_shape = static_cast<std::int64_t>(shapes().size()) - 1;

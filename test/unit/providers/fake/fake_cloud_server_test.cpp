@@ -65,6 +65,21 @@ class SocketHarness final : public test::ProviderHarness {
     return test::make_conformance_pod(
         "app:1", {{"fake.spillway.dev/run-for", "0"}, {"fake.spillway.dev/exit-code", std::to_string(exit_code)}});
   }
+  std::optional<test::TalkingPod> talking_pod() override {
+    test::TalkingPod out;
+    out.pod =
+        test::make_conformance_pod("app:1", {{"fake.spillway.dev/run-for", "0"}, {"fake.spillway.dev/log-lines", "2"}});
+    out.log =
+        "default/conformance main run 1: line 1 of 2\n"
+        "default/conformance main run 1: line 2 of 2\n";
+    return out;
+  }
+  std::optional<test::EchoingPod> echoing_pod() override {
+    test::EchoingPod out;
+    out.pod = lasting_pod();
+    out.port = 7;
+    return out;
+  }
   bool stall() override {
     FaultRule slow = a_fault(Effect::kDelay);
     slow.duration = 1h;

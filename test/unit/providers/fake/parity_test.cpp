@@ -82,6 +82,10 @@ class Side {
   std::string control(const std::string& id, provider::ContainerAction action) {
     return told(reactor_.run(api_->control(id, "main", action, std::chrono::seconds(10), deadline())));
   }
+  std::string read_log(const std::string& id, const LogRequest& request) {
+    return told(reactor_.run(api_->read_log(id, request, deadline())), encode_log_page);
+  }
+  std::string samples() { return told(reactor_.run(api_->samples(deadline())), encode_samples); }
   std::string add_fault(const FaultRule& rule) {
     const auto added = cloud_.add_fault(rule, now());
     return added ? std::to_string(*added) : added.error().message;
@@ -127,7 +131,7 @@ class Script {
       b = step(right);
     };
     const std::string id = some_id(left);
-    switch (random_.next() % 10) {
+    switch (random_.next() % 12) {
       case 0: both([](Side& s) { return s.list_offers(); }); return "list_offers";
       case 1:
       case 2: {
@@ -153,6 +157,16 @@ class Script {
         both([&](Side& s) { return s.add_fault(rule); });
         return "fault";
       }
+      case 9: {
+        LogRequest request;
+        request.container = number(8) == 0 ? "stranger" : "main";
+        request.previous = number(4) == 0;
+        request.from = static_cast<std::uint64_t>(number(4));
+        if (number(2) == 0) request.tail = static_cast<std::uint64_t>(number(4));
+        both([&](Side& s) { return s.read_log(id, request); });
+        return "read_log";
+      }
+      case 10: both([](Side& s) { return s.samples(); }); return "samples";
       default: break;
     }
     KillOrder order;
@@ -179,9 +193,10 @@ class Script {
     static const std::vector<std::pair<std::string, std::string>> all_orders = {
         {"boot-time", "5s"},        {"run-for", "7s"},          {"exit-code", "3"},  {"oom", "true"},
         {"fail-boot", "host died"}, {"fail-create", "quota"},   {"stop-time", "4s"}, {"preempt-after", "20s"},
-        {"image-error", "denied"},  {"start-error", "no file"}, {"nonsense", "1"}};
+        {"image-error", "denied"},  {"start-error", "no file"}, {"nonsense", "1"},   {"log-lines", "5"},
+        {"log-every", "3s"}};
     std::vector<std::pair<std::string, std::string>> orders;
-    for (int i = number(3); i > 0; --i) orders.push_back(all_orders[static_cast<size_t>(number(11))]);
+    for (int i = number(3); i > 0; --i) orders.push_back(all_orders[static_cast<size_t>(number(13))]);
     CreateRequest request = a_purchase(fmt::format("spw-a-{}", number(30)), orders);
     if (number(3) == 0) request.offer = "large";
     if (number(12) == 0) request.offer = "unknown";
@@ -225,7 +240,8 @@ TEST_CASE("the fake cloud says the same in process and by protocol") {
     REQUIRE(left.books() == right.books());
   }
   // A script that only ever met success, or only one failure, would prove little.
-  for (const char* call : {"list_offers", "create", "get", "list_owned", "terminate", "control"}) {
+  for (const char* call :
+       {"list_offers", "create", "get", "list_owned", "terminate", "control", "read_log", "samples"}) {
     CAPTURE(call);
     CHECK(beginnings[call].size() >= 4);
   }

@@ -47,6 +47,28 @@ TEST_CASE("fake routes: buy, look, list, stop, start and end") {
   CHECK(body_of(gone).at("error").at("kind") == "not_found");
 }
 
+TEST_CASE("fake routes: a log in pages, and samples") {
+  FakeCloud cloud(a_cloud(), cloud_start());
+  CreateRequest purchase = a_purchase("spw-a-1", {{"log-every", "2s"}});
+  purchase.pod = "default/web";
+  const std::string id = body_of(route(cloud, "POST", "/v1/instances", encode_create(purchase), at(0s))).at("id");
+  const std::string log = "/v1/instances/" + id + "/containers/main/log";
+  CHECK(body_of(route(cloud, "GET", log, "", at(3s))) == json::parse(R"({
+      "lines": [{"at": "2026-11-29T00:00:00.000000Z", "stderr": false, "text": "default/web main run 1: line 1 of 3"},
+                {"at": "2026-11-29T00:00:02.000000Z", "stderr": true, "text": "default/web main run 1: line 2 of 3"}],
+      "next": 2, "ended": false})"));
+  CHECK(body_of(route(cloud, "GET", log + "?from=2", "", at(3s))) ==
+        json::parse(R"({"lines": [], "next": 2, "ended": false})"));
+  CHECK(body_of(route(cloud, "GET", log + "?previous=false&tail=1", "", at(9s))).at("lines").size() == 1);
+  CHECK(route(cloud, "GET", log + "?previous=true", "", at(9s)).status == 404);
+  for (const char* query : {"?from=x", "?from=-1", "?tail=1x"}) {
+    CHECK(route(cloud, "GET", log + query, "", at(9s)).status == 400);
+  }
+  CHECK(body_of(route(cloud, "GET", "/v1/samples", "", at(9s))) == json::parse(R"({"samples": [
+      {"instance": ")" + id + R"(", "container": "main", "at": "2026-11-29T00:00:09.000000Z", "cpuNs": 901000000,
+       "workingSet": 26214400}]})"));
+}
+
 TEST_CASE("fake routes: what is not known is never said to be gone") {
   FakeCloud cloud(a_cloud(), cloud_start());
   for (const char* target : {"/", "/v1/", "/v2/offers", "/v1/offers/x", "/v1/instances/a/b",
