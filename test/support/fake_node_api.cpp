@@ -50,10 +50,9 @@ void own_metadata(json& node, const json& written, const char* operation) {
 void apply_status(json& node, const json& wanted) {
   json& status = node["status"];
   for (const auto& [key, value] : wanted.items()) {
-    if (key != "conditions") {
-      status[key].update(value);  // an apply leaves the entries of others
-      continue;
-    }
+    if (value.is_object()) status[key].update(value);    // an apply leaves the entries of others
+    if (key == "declaredFeatures") status[key] = value;  // an atomic list
+    if (key != "conditions") continue;
     for (const json& condition : value) {
       json& list = status["conditions"];
       const auto same =

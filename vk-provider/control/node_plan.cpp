@@ -24,6 +24,18 @@ std::string release_of(const std::string& server_version) {
   return server_version.substr(0, server_version.find_first_of("-+"));
 }
 
+/// KEP-4006: from 1.36 on the API server passes WebSockets of exec, attach and port-forward on to nodes that say that
+/// they speak them, and so spares translating them. Before, it may not know the field in which they say so.
+bool passes_websockets_on(const std::string& server_version) {
+  constexpr int kSince = 36;
+  constexpr std::string_view kMajor = "v1.";
+  if (!server_version.starts_with(kMajor)) return false;
+  int minor = 0;
+  const char* const end = server_version.data() + server_version.size();
+  std::from_chars(server_version.data() + kMajor.size(), end, minor);
+  return minor >= kSince;
+}
+
 kube::NodeMap labels_of(const NodeSettings& profile) {
   kube::NodeMap labels{{"type", "virtual-kubelet"},
                        {"kubernetes.io/role", "agent"},
@@ -122,6 +134,10 @@ WantedNode make_wanted_node(const NodeSettings& profile, const ProvidersConditio
   info.architecture = "amd64";
   info.operating_system = "linux";
   wanted.status.kubelet_port = profile.kubelet_port;
+  // Not compared with what stands on the Node: a cluster can be told not to keep it, and would be told for ever.
+  if (profile.kubelet_port != 0 && passes_websockets_on(server_version)) {
+    wanted.status.declared_features.emplace_back("ExtendWebSocketsToKubelet");
+  }
   if (!profile.internal_ip.empty()) wanted.addresses.emplace_back("InternalIP", profile.internal_ip);
   return wanted;
 }

@@ -89,6 +89,7 @@ class PodController {
   bool recovered() const { return recovered_; }
 
   const PodStore& pods() const { return store_; }
+  const core::ProbeView& probes() const { return probes_; }
 
   /// Begins nothing new; returns when what is under way has ended, or at the deadline.
   boost::asio::awaitable<void> drain(base::Deadline deadline);

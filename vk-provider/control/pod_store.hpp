@@ -1,6 +1,7 @@
 // The records of all pods, by UID. One writer: pod_controller.
 //
-// Reactor thread only. Entries have stable addresses until they are erased.
+// Reactor thread only. Entries have stable addresses until they are erased. A name is looked for in all of them: names
+// are asked for when a person looks at a pod, and ten thousand are looked through in a millisecond.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "vk-provider/core/pod_view.hpp"
 #include "vk-provider/core/requirements.hpp"
 #include "vk-provider/model/node_profile.hpp"
 #include "vk-provider/model/pod_record.hpp"
@@ -34,8 +36,21 @@ struct PodEntry {
   std::unique_ptr<const core::Requirements> needs;
 };
 
-class PodStore {
+class PodStore final : public core::PodView {
  public:
+  const model::PodRecord* find_pod(std::string_view node, std::string_view ns, std::string_view name) const override {
+    for (const auto& [uid, entry] : entries_) {
+      const model::PodRecord& r = entry.record;
+      if (r.key().name == name && r.key().ns == ns && !r.api_gone && r.spec->node_name == node) return &r;
+    }
+    return nullptr;
+  }
+  void each_pod(std::string_view node, const Visit& visit) const override {
+    for (const auto& [uid, entry] : entries_) {
+      if (entry.record.spec->node_name == node) visit(entry.record);
+    }
+  }
+
   PodEntry* find(const base::PodUid& uid) {
     const auto it = entries_.find(uid);
     return it == entries_.end() ? nullptr : &it->second;

@@ -82,7 +82,7 @@ void ProbeController::follow_container(Pod& pod, const model::PodRecord& record,
     const base::Duration age = c.claim.started_at ? now.wall - *c.claim.started_at : base::Duration(0);
     const core::ProbeFsm fsm(*probe_of(spec, kind), kind, now.steady - std::max(age, base::Duration(0)), now.steady,
                              kind == ProbeKind::kReadiness && c.ready);
-    pod.probes.push_back(Watched{next_id_++, index, c.restarts, kind, fsm});
+    pod.probes.push_back(Watched{.id = next_id_++, .container = index, .run = c.restarts, .kind = kind, .fsm = fsm});
     queue_.add(record.key().uid, fsm.due());
     if (queue_.next_due() == fsm.due()) waiter_->wake();
   }
@@ -162,6 +162,7 @@ void ProbeController::conclude(const Job& job, const base::Result<void>& result)
   const model::Probe& probe = *probe_of(spec, watched->kind);
   const base::TimePoint now = d_.timers->now();
   const std::optional<bool> success = meaning(pod, probe, result);
+  ++(!success ? watched->unknown : *success ? watched->successful : watched->failed);
   const std::optional<bool> verdict =
       success ? watched->fsm.end(probe, *success, now) : (watched->fsm.skip(probe, now), std::nullopt);
   if (watched->fsm.due() != base::TimePoint::max()) {
@@ -181,6 +182,22 @@ void ProbeController::conclude(const Job& job, const base::Result<void>& result)
   changed.probe = watched->kind;
   changed.passes = *verdict;
   d_.changed(job.uid, std::move(changed));
+}
+
+void ProbeController::each_probe(std::string_view node, const Visit& visit) const {
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.spec->node_name != node) continue;
+    for (const Watched& watched : pod.probes) {
+      core::ProbeCount count;
+      count.pod = &pod.spec->key;
+      count.container = core::spec_of(*pod.spec, watched.container).name;
+      count.kind = watched.kind;
+      count.successful = watched.successful;
+      count.failed = watched.failed;
+      count.unknown = watched.unknown;
+      visit(count);
+    }
+  }
 }
 
 size_t ProbeController::size() const {

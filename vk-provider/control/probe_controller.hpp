@@ -17,6 +17,7 @@
 #include "vk-provider/control/lane.hpp"
 #include "vk-provider/control/provider_set.hpp"
 #include "vk-provider/core/probe_fsm.hpp"
+#include "vk-provider/core/probe_view.hpp"
 #include "vk-provider/core/work_queue.hpp"
 #include "vk-provider/model/pod_record.hpp"
 #include "vk-provider/provider/handler_runner.hpp"
@@ -35,7 +36,7 @@ struct ProbeDeps {
   std::function<void(const model::PodKey&, std::string)> unhealthy;
 };
 
-class ProbeController {
+class ProbeController final : public core::ProbeView {
  public:
   explicit ProbeController(ProbeDeps deps);
 
@@ -47,6 +48,7 @@ class ProbeController {
   async::Loop run();
   boost::asio::awaitable<void> stop() { co_await group_.stop(); }
 
+  void each_probe(std::string_view node, const Visit& visit) const override;
   /// How many are watched; for tests.
   size_t size() const;
 
@@ -58,6 +60,10 @@ class ProbeController {
     core::ProbeKind kind{};
     core::ProbeFsm fsm;
     size_t told = 0;  // hash of the words that were told last
+    // How often it came out how.
+    std::uint32_t successful = 0;
+    std::uint32_t failed = 0;
+    std::uint32_t unknown = 0;
   };
   struct Pod {
     model::PodSpecPtr spec;

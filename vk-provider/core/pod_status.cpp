@@ -235,6 +235,7 @@ PodStatus make_status(const PodRecord& record, const base::SharedText& host_ip, 
   } else {
     status.phase = PodPhase::kPending;
   }
+  status.debug_containers = record.observed.debug_containers;
   set_container_statuses(status, record, now);
   set_conditions(status, record, now);
   return status;
@@ -272,6 +273,14 @@ std::optional<PodStatus> wanted_status(const PodRecord& record, const base::Shar
 
 PodStatus starting_status(const PodRecord& record, const base::SharedText& host_ip, base::Now now) {
   return make_status(record, host_ip, now);
+}
+
+std::optional<ContainerStatus> find_container_status(const PodRecord& record, std::string_view name, base::Now now) {
+  const size_t count = init_containers(*record.spec).size() + record.spec->containers.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (spec_of(*record.spec, i).name == name) return container_status(record, i, now);
+  }
+  return std::nullopt;
 }
 
 std::optional<model::StateRecord> wanted_state(const PodRecord& record) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/model/pod_record.hpp"
@@ -16,6 +17,10 @@ std::optional<model::PodStatus> wanted_status(const model::PodRecord& record, co
 
 /// The status that goes with an intent: what wanted_status says once it is written.
 model::PodStatus starting_status(const model::PodRecord& record, const base::SharedText& host_ip, base::Now now);
+
+/// What is known of one container now, whatever the pod shows. Empty if the pod has none of this name.
+std::optional<model::ContainerStatus> find_container_status(const model::PodRecord& record, std::string_view name,
+                                                            base::Now now);
 
 /// What should stand in state.spillway.dev/placement; empty before the first placement.
 std::optional<model::StateRecord> wanted_state(const model::PodRecord& record);

@@ -218,6 +218,7 @@ std::string encode_status_apply(const std::string& name, const std::string& uid,
   out["conditions"] = std::move(conditions);
   out["nodeInfo"] = to_json(status.info);
   if (status.kubelet_port != 0) out["daemonEndpoints"] = {{"kubeletEndpoint", {{"Port", status.kubelet_port}}}};
+  if (!status.declared_features.empty()) out["declaredFeatures"] = status.declared_features;
   return dump(object);
 }
 

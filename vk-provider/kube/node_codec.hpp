@@ -81,6 +81,8 @@ struct NodeStatus {
   std::vector<NodeCondition> conditions;
   NodeSystemInfo info;
   int kubelet_port = 0;  // 0: no daemonEndpoints
+  /// Of Kubernetes, that the node speaks. Only to an API server that knows the field: another one refuses all of it.
+  std::vector<std::string> declared_features;
 };
 
 /// A Node as it stands at the API server.

@@ -118,6 +118,19 @@ std::optional<std::chrono::seconds> active_deadline(std::string_view spec) {
   return decode_seconds(json_member(spec, kField));
 }
 
+base::SharedText debug_containers(std::string_view spec) {
+  constexpr std::string_view kField = "ephemeralContainers";
+  // As rare again.
+  if (spec.find(kField) == std::string_view::npos) return {};
+  std::string names;
+  JsonArray list(json_member(spec, kField));
+  while (list.next()) {
+    if (!names.empty()) names += ',';
+    names += json_string_or_empty(json_member(list.value(), "name"));
+  }
+  return names;
+}
+
 std::unexpected<base::Error> broken(std::string_view what, const model::PodKey& key) {
   return base::fail(base::ErrorKind::kInvalid,
                     "the API server sent a Pod whose " + std::string(what) + " cannot be read: " + key.to_string());
@@ -177,6 +190,7 @@ base::Result<DecodedPod> decode_pod(std::string_view json, const std::function<b
   if (!decode_pod_status(status, out.observed.status)) return broken("status", metadata.key);
   out.observed.readiness_gates_true = readiness_gates_true(spec, status);
   out.observed.active_deadline = active_deadline(spec);
+  out.observed.debug_containers = debug_containers(spec);
   out.key = metadata.key;
   if (known && known(out.key.uid)) return out;
   out.is_static = is_static_pod(metadata.annotations);

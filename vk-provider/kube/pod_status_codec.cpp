@@ -244,6 +244,33 @@ void write_containers(JsonWriter& out, std::string_view key, const std::vector<C
   out.close_array();
 }
 
+/// An ephemeral container that is shown as ended ends the wait of `kubectl debug`, which a waiting one would not.
+void write_debug_containers(JsonWriter& out, std::string_view names) {
+  constexpr int kNotStarted = 128;
+  out.key("ephemeralContainerStatuses").open_array();
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(','), names.size());
+    out.open_object().field("name", names.substr(0, end)).field("image", "").field("imageID", "");
+    out.field_bool("ready", false).field_number("restartCount", 0);
+    out.key("state").open_object().key("terminated").open_object();
+    out.field_number("exitCode", kNotStarted).field("reason", "Unsupported");
+    out.field("message", model::kNoDebugContainers);
+    out.close_object().close_object().close_object();
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  out.close_array();
+}
+
+std::string decode_debug_containers(std::string_view json) {
+  std::string names;
+  JsonArray list(json);
+  while (list.next()) {
+    if (!names.empty()) names += ',';
+    names += json_string_or_empty(json_member(list.value(), "name"));
+  }
+  return names;
+}
+
 /// The plural list merges by ip and may hold one address of a family: the old one has to be deleted by name.
 void write_address(JsonWriter& out, std::string_view key, std::string_view list_key, const std::string& wanted,
                    const std::string& previous) {
@@ -282,6 +309,8 @@ bool decode_pod_status(std::string_view status_json, PodStatus& out) {
       std::ranges::sort(out.containers, {}, &ContainerStatus::name);
     } else if (key == "initContainerStatuses") {
       ok = decode_containers(value, out.init_containers) && ok;
+    } else if (key == "ephemeralContainerStatuses") {
+      out.debug_containers = decode_debug_containers(value);
     }
   }
   return ok && !members.failed();
@@ -308,6 +337,7 @@ void write_status_patch(JsonWriter& out, const PodStatus& wanted, const PodStatu
   write_conditions(out, wanted, previous);
   write_containers(out, "initContainerStatuses", wanted.init_containers, previous.init_containers);
   write_containers(out, "containerStatuses", wanted.containers, previous.containers);
+  if (wanted.debug_containers != previous.debug_containers) write_debug_containers(out, wanted.debug_containers);
   out.close_object();
 }
 

@@ -21,6 +21,10 @@
 
 namespace spillway::model {
 
+/// Why an ephemeral container is not started.
+inline constexpr std::string_view kNoDebugContainers =
+    "ephemeral containers are not supported: a debug container cannot be added to a rented instance";
+
 enum class PodPhase : std::uint8_t { kUnset, kPending, kRunning, kSucceeded, kFailed, kUnknown };
 std::string_view to_string(PodPhase phase);
 inline bool is_terminal(PodPhase p) { return p == PodPhase::kSucceeded || p == PodPhase::kFailed; }
@@ -85,6 +89,8 @@ struct PodStatus {
   std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
   std::vector<ContainerStatus> containers;       // sorted by name
   std::vector<ContainerStatus> init_containers;  // in the order of the spec
+  /// Names of ephemeral containers (`kubectl debug`) that were told as not started, with commas between.
+  base::SharedText debug_containers;
   /// Of what stands on the pod, once both lists were dropped from the record; 0 before.
   std::uint64_t containers_fingerprint = 0;
 
@@ -143,6 +149,7 @@ struct ObservedPod {
   bool readiness_gates_true = true;     // every condition of spec.readinessGates is True
   /// spec.activeDeadlineSeconds: of a pod that lives it can be set, and lowered.
   std::optional<std::chrono::seconds> active_deadline;
+  base::SharedText debug_containers;  // spec.ephemeralContainers[].name, with commas between; of a pod that lives
   PodStatus status;
 };
 

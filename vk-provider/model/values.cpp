@@ -106,7 +106,8 @@ std::uint64_t fingerprint(const std::vector<ContainerStatus>& containers,
 bool shows(const PodStatus& shown, const PodStatus& wanted) {
   const bool same = shown.phase == wanted.phase && shown.reason == wanted.reason && shown.message == wanted.message &&
                     shown.host_ip == wanted.host_ip && shown.pod_ip == wanted.pod_ip &&
-                    shown.start_time == wanted.start_time && shown.conditions == wanted.conditions;
+                    shown.start_time == wanted.start_time && shown.conditions == wanted.conditions &&
+                    shown.debug_containers == wanted.debug_containers;
   if (!same) return false;
   if (shown.containers_fingerprint == 0) {
     return shown.containers == wanted.containers && shown.init_containers == wanted.init_containers;

@@ -101,6 +101,22 @@ TEST_CASE("the reported version begins as that of the API server, whatever its b
   }
 }
 
+TEST_CASE("a node says that it speaks WebSockets to an API server that asks for it, and only with its kubelet API on") {
+  using Features = std::vector<std::string>;
+  const auto declared = [](int port, const std::string& server) {
+    NodeSettings profile = a_profile();
+    profile.kubelet_port = port;
+    return make_wanted_node(profile, ProvidersCondition(), server).status.declared_features;
+  };
+  CHECK(declared(10250, "v1.36.0") == Features{"ExtendWebSocketsToKubelet"});
+  CHECK(declared(10250, "v1.40.1-eks-1a2b3c4") == Features{"ExtendWebSocketsToKubelet"});
+  for (const char* server : {"v1.35.4", "v1.3", "", "v2.36.0", "1.36.0"}) {
+    CAPTURE(server);
+    CHECK(declared(10250, server).empty());
+  }
+  CHECK(declared(0, "v1.36.0").empty());
+}
+
 TEST_CASE("a profile's labels win over the standard ones, but never over the one that decides about adoption") {
   NodeSettings profile = a_profile();
   profile.labels = {{"kubernetes.io/arch", "arm64"}, {"spillway.dev/installation", "other"}};

@@ -124,6 +124,10 @@ TEST_CASE("an applied status says capacity twice, and each condition with its ti
     INFO(required);
     CHECK(node["status"]["nodeInfo"].contains(required));
   }
+  CHECK_FALSE(node["status"].contains("declaredFeatures"));
+  status.declared_features = {"ExtendWebSocketsToKubelet"};
+  CHECK(json::parse(encode_status_apply("burst", "u1", status, kNow))["status"]["declaredFeatures"] ==
+        json{"ExtendWebSocketsToKubelet"});
   status.kubelet_port = 0;
   CHECK_FALSE(json::parse(encode_status_apply("burst", "u1", status, kNow))["status"].contains("daemonEndpoints"));
 }

@@ -75,6 +75,27 @@ TEST_CASE("the active deadline is read of every event, also of a pod whose spec 
   CHECK_FALSE(deadline());
 }
 
+TEST_CASE("ephemeral containers are seen at every event, and told as ended without a start") {
+  Json pod = Json::parse(golden("running.json"));
+  const auto seen = [&] { return decode_pod(pod.dump(), [](const auto&) { return true; })->observed; };
+  CHECK(seen().debug_containers.empty());
+  pod["spec"]["ephemeralContainers"] = {{{"name", "debugger-1"}, {"image", "busybox"}}, {{"name", "debugger-2"}}};
+  CHECK(seen().debug_containers == "debugger-1,debugger-2");
+  CHECK(seen().status.debug_containers.empty());
+
+  PodStatusPatch patch;
+  patch.status = patch.previous = seen().status;
+  patch.status.debug_containers = seen().debug_containers;
+  CHECK_FALSE(model::shows(patch.previous, patch.status));
+  const Json told = Json::parse(encode_status_patch(patch))["status"]["ephemeralContainerStatuses"];
+  REQUIRE(told.size() == 2);
+  CHECK(told[1]["name"] == "debugger-2");
+  CHECK(told[1]["state"]["terminated"]["exitCode"] == 128);
+  CHECK(told[1]["state"]["terminated"]["message"] == model::kNoDebugContainers);
+  pod["status"]["ephemeralContainerStatuses"] = told;
+  CHECK(model::shows(seen().status, patch.status));
+}
+
 TEST_CASE("a container's words arrive byte for byte") {
   const DecodedPod pod = decode(golden("bound.json"));
   REQUIRE(pod.spec->containers.size() == 1);
