@@ -19,6 +19,6 @@ RUN apt-get update \
 COPY --from=build /spillway /usr/local/bin/spillway
 # A number, so that runAsNonRoot can be checked without a user database. Nothing is ever written to the disk.
 USER 65532:65532
-EXPOSE 9810
+EXPOSE 9810 10250
 ENTRYPOINT ["/usr/local/bin/spillway"]
 CMD ["run", "--config", "/etc/spillway/spillway.yaml"]

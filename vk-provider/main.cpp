@@ -41,6 +41,8 @@ int run(int argc, char** argv) {
   add_inputs(run, options);
   run->add_option("--node-name", options.node_name, "name of the node, if the configuration has one")
       ->type_name("NAME");
+  run->add_option("--tls-min-version", options.tls_min_version, "of the kubelet API: VersionTLS12 or VersionTLS13")
+      ->type_name("VERSION");
   run->add_flag("--check-config", options.check_config, "report the faults of the configuration, and end");
 
   CLI::App* const status = app.add_subcommand("status", "nodes, lease, providers and pods as they are now");

@@ -43,7 +43,10 @@ base::Result<void> Active::start() {
   if (auto made = make_providers(); !made) return made;
   // 2. Who decides and writes.
   make_controllers(cluster_id_);
-  // 3. Listings of providers and pods run from now on; no create before both are known.
+  // 3. The API of the nodes, before there are nodes that name its ports.
+  if (auto started = start_kubelet_api(); !started) return started;
+  make_nodes();
+  // 4. Listings of providers and pods run from now on; no create before both are known.
   group_.spawn(events_.run());
   group_.spawn(pods_->run());
   group_.spawn(pods_->run_probes());
@@ -53,7 +56,7 @@ base::Result<void> Active::start() {
     group_.spawn(provider->run_offers());
   }
   for (auto& reflector : reflectors_) group_.spawn(reflector->run());
-  // 4. Nodes come last: what the scheduler binds to them finds everything at work.
+  // 5. Nodes come last: what the scheduler binds to them finds everything at work.
   for (auto& node : nodes_) group_.spawn(node->run());
   group_.spawn(watch_providers());
   return {};
@@ -117,6 +120,38 @@ void Active::make_controllers(const std::string& cluster_id) {
         },
         [this](const base::ProviderName& name) { return pods_->busy(name); }));
   }
+}
+
+base::Result<void> Active::start_kubelet_api() {
+  if (!config_.kubelet_api.enabled) return {};
+  samples_ = std::make_unique<control::SampleController>(providers_, pods_->pods(), *d_.timers);
+  for (async::Loop& loop : samples_->loops()) group_.spawn(std::move(loop));
+  api::KubeletSources sources;
+  sources.pods = &pods_->pods();
+  sources.probes = &pods_->probes();
+  sources.usage = &samples_->usage();
+  sources.refresh_usage = [this](base::Deadline deadline) { return samples_->refresh(deadline); };
+  sources.usage_failing = [this] { return samples_->failing(); };
+  sources.find_provider = [this](const base::ProviderName& name) -> provider::Provider* {
+    return providers_.find(name);
+  };
+  sources.unsynced = [this] { return pods_->synced() ? std::string() : "the pods were not listed completely yet"; };
+  sources.api = d_.api;
+  sources.metrics = d_.metrics;
+  sources.timers = d_.timers;
+  std::vector<api::KubeletNode> nodes;
+  for (const model::NodeProfile& profile : config_.nodes) {
+    api::KubeletNode& node = nodes.emplace_back();
+    node.name = profile.name;
+    node.address = profile.internal_ip.str();
+    if (const auto pods = profile.capacity.find("pods"); pods != profile.capacity.end()) node.max_pods = pods->second;
+  }
+  kubelet_ = std::make_unique<api::KubeletApi>(d_.executor, config_.kubelet_api, std::move(nodes),
+                                               config_.installation.name, std::move(sources));
+  return kubelet_->start();
+}
+
+void Active::make_nodes() {
   for (const model::NodeProfile& profile : config_.nodes) {
     nodes_.push_back(std::make_unique<control::NodeController>(settings_of(profile), *d_.api, *d_.lease_api, *d_.timers,
                                                                *d_.random, *d_.metrics, &events_));
@@ -141,6 +176,7 @@ control::NodeSettings Active::settings_of(const model::NodeProfile& profile) con
   control::NodeSettings node(profile);
   node.installation = config_.installation.name;
   node.version = std::string(kVersion);
+  if (kubelet_) node.kubelet_port = kubelet_->port(profile.name);
   return node;
 }
 
@@ -171,11 +207,13 @@ void Active::show_providers() {
 }
 
 boost::asio::awaitable<void> Active::shut_down(base::Deadline deadline) {
-  co_await pods_->drain(deadline);
+  if (pods_) co_await pods_->drain(deadline);
   co_await drop();
 }
 
 boost::asio::awaitable<void> Active::drop() {
+  // It uses all of the others.
+  if (kubelet_) co_await kubelet_->stop(d_.timers->now());
   co_await group_.stop();
   if (pods_) co_await pods_->stop();
   for (const auto& provider : providers_.all()) co_await provider->stop();
@@ -185,6 +223,7 @@ std::vector<Check> Active::readiness() const {
   std::vector<Check> checks;
   checks.emplace_back("pods", pods_->synced() ? "" : "the pods were not listed completely yet");
   checks.emplace_back("recovery", pods_->recovered() ? "" : "the providers were not asked yet what they hold");
+  if (kubelet_) checks.emplace_back("kubelet api", kubelet_->problem());
   for (const auto& node : nodes_) {
     checks.emplace_back("node " + node->name(), node->registered()        ? ""
                                                 : node->problem().empty() ? "not registered yet"

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "vk-provider/api/kubelet_api.hpp"
 #include "vk-provider/control/installation_lease.hpp"
 #include "vk-provider/control/node_controller.hpp"
 #include "vk-provider/control/pod_controller.hpp"
 #include "vk-provider/control/provider_controller.hpp"
+#include "vk-provider/control/sample_controller.hpp"
 #include "vk-provider/control/sweep_controller.hpp"
 #include "vk-provider/daemon/daemon.hpp"
 
@@ -22,7 +24,7 @@ class Active {
   Active(const Config& config, const DaemonDeps& deps, control::InstallationLease& lease,
          const std::string& cluster_id);
 
-  /// Makes the providers and starts all loops. kInvalid if a provider cannot be made.
+  /// Makes the providers and starts all loops. kInvalid if a provider cannot be made, or the kubelet API cannot listen.
   base::Result<void> start();
   /// Finishes the writes under way (until the deadline), then stops all loops. Instances, pods and nodes stay.
   boost::asio::awaitable<void> shut_down(base::Deadline deadline);
@@ -35,6 +37,8 @@ class Active {
  private:
   base::Result<void> make_providers();
   void make_controllers(const std::string& cluster_id);
+  base::Result<void> start_kubelet_api();
+  void make_nodes();
   control::ProviderController* find_controller(const base::ProviderName& name) const;
   control::NodeSettings settings_of(const model::NodeProfile& profile) const;
   /// Tells the nodes when a provider stops or begins to answer, and ends the wait for one that never does.
@@ -53,6 +57,8 @@ class Active {
   provider::HandlerRunner handlers_;
   std::unique_ptr<control::PodController> pods_;
   std::unique_ptr<control::SweepController> sweep_;
+  std::unique_ptr<control::SampleController> samples_;  // with the kubelet API, and used by it alone
+  std::unique_ptr<api::KubeletApi> kubelet_;
   std::vector<std::unique_ptr<control::ProviderController>> provider_controllers_;
   std::vector<std::unique_ptr<control::NodeController>> nodes_;
   std::vector<std::unique_ptr<kube::Reflector>> reflectors_;

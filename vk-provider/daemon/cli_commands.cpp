@@ -78,12 +78,14 @@ std::optional<Config> load_or_print(const CliOptions& options, const provider::R
     for (const Fault& fault : config.error()) print(stderr, fault.to_string() + "\n");
     return std::nullopt;
   }
-  if (!options.node_name.empty()) {
-    const auto renamed = override_node_name(*config, options.node_name);
-    if (!renamed) {
-      bad_input(renamed.error().message);
-      return std::nullopt;
-    }
+  base::Result<void> overridden;
+  if (!options.node_name.empty()) overridden = override_node_name(*config, options.node_name);
+  if (overridden && !options.tls_min_version.empty()) {
+    overridden = override_tls_min_version(*config, options.tls_min_version);
+  }
+  if (!overridden) {
+    bad_input(overridden.error().message);
+    return std::nullopt;
   }
   return std::move(*config);
 }

@@ -14,15 +14,16 @@ namespace spillway::daemon {
 struct CliOptions {
   CliOptions() = default;
   std::string config_file;
-  std::string kubeconfig;  // empty: see cluster_access.hpp
-  std::string node_name;   // empty: as configured
+  std::string kubeconfig;       // empty: see cluster_access.hpp
+  std::string node_name;        // empty: as configured
+  std::string tls_min_version;  // of the kubelet API; empty: as configured
   bool check_config = false;
   bool dry_run = false;
   std::vector<std::string> manifests;  // files; "-" is standard input
   Output output = Output::kTable;
 };
 
-/// Loads the file and applies --node-name. Without a value the faults were printed.
+/// Loads the file and applies the flags that override it. Without a value the faults were printed.
 std::optional<Config> load_or_print(const CliOptions& options, const provider::Registry& registry);
 
 int command_run(const CliOptions& options, const provider::Registry& registry);

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "vk-provider/daemon/config_kubelet_api.hpp"
 #include "vk-provider/daemon/config_profile.hpp"
 #include "vk-provider/daemon/config_provider_codec.hpp"
 #include "vk-provider/daemon/config_reader.hpp"
@@ -136,6 +137,7 @@ void read_document(Reader& reader, const At& document, const ConfigSources& sour
   for (const ProviderConfig& entry : out.providers) names.push_back(entry.name.str());
   out.nodes = read_profiles(reader, nodes, names, sources);
   read_placement(reader, section.get("placement"), out.placement);
+  out.kubelet_api = read_kubelet_api(reader, section.get("kubeletApi"), out.nodes.size());
   read_admin(reader, section.get("admin"), out.admin);
   read_log(reader, section.get("log"), out.log);
   section.finish();
@@ -207,6 +209,13 @@ base::Result<void> override_node_name(Config& config, const std::string& name) {
   const std::string problem = node_name_problem(name);
   if (!problem.empty()) return base::fail(base::ErrorKind::kInvalid, "--node-name: " + problem);
   config.nodes.front().name = name;
+  return {};
+}
+
+base::Result<void> override_tls_min_version(Config& config, const std::string& version) {
+  const auto parsed = parse_tls_version(version);
+  if (!parsed) return base::fail(base::ErrorKind::kInvalid, "--tls-min-version: " + parsed.error().message);
+  config.kubelet_api.tls_min_version = *parsed;
   return {};
 }
 

@@ -16,6 +16,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "vk-provider/api/kubelet_config.hpp"
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/error.hpp"
 #include "vk-provider/base/ids.hpp"
@@ -71,6 +72,7 @@ struct Config {
   std::vector<model::NodeProfile> nodes;  // at least one; names differ
   std::vector<ProviderConfig> providers;  // at least one; names differ
   PlacementConfig placement;
+  api::KubeletApiConfig kubelet_api;
   AdminConfig admin;
   LogConfig log;
 };
@@ -107,5 +109,7 @@ std::expected<Config, std::vector<Fault>> load_config(const std::string& file, c
 
 /// `--node-name`: renames the only profile. kInvalid with several, or if the name is none.
 base::Result<void> override_node_name(Config& config, const std::string& name);
+/// `--tls-min-version`: of the kubelet API. kInvalid if there is no such version.
+base::Result<void> override_tls_min_version(Config& config, const std::string& version);
 
 }  // namespace spillway::daemon

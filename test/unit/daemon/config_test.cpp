@@ -231,6 +231,7 @@ TEST_CASE("the example has every key, and each has its default") {
   CHECK(*example->providers.at(0).config == *defaults.providers.at(0).config);
   CHECK(example->placement == defaults.placement);
   CHECK(example->placement == spillway::daemon::PlacementConfig());
+  CHECK(example->kubelet_api == spillway::api::KubeletApiConfig());
   CHECK(example->admin == spillway::daemon::AdminConfig());
   CHECK(example->log == spillway::daemon::LogConfig());
 
@@ -315,7 +316,7 @@ spillway.yaml:22: placement.startDeadline: found "20"; allowed: a duration such 
 spillway.yaml:23: placement.createDeadline: found "25s"; allowed: a duration such as 20s, 5m or 1h30m, from 1s to 20s
 spillway.yaml:25: admin.port: found "70000"; allowed: a whole number from 0 to 65535
 spillway.yaml:26: log: found "loud"; allowed: a mapping
-spillway.yaml:27: spend: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, admin, log
+spillway.yaml:27: spend: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, kubeletApi, admin, log
 )");
 }
 
