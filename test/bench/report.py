@@ -71,6 +71,31 @@ def _probes(r: Results) -> tuple[str, bool]:
     return f"{shown} (limit 10 %)", all(one["cpu_percent"] < 10 for one in figures.values())
 
 
+def _log_rate(r: Results) -> tuple[str, bool]:
+    figures = r["streams"]
+    log, file = figures["fake_mib_s"], figures["nginx_mib_s"]
+    docker, engine = figures["log_mib_s"], figures["engine_mib_s"]
+    shown = f"{log:.0f} of {file:.0f} MiB/s (limit 90 %); docker: {docker:.0f} of its engine's {engine:.0f}"
+    return shown, log >= 0.9 * file
+
+
+def _round_trip(r: Results) -> tuple[str, bool]:
+    figures = r["streams"]
+    difference = figures["exec_ms"] - figures["engine_ms"]
+    return f"{difference:+.2f} ms (limit +2 ms)", difference <= 2
+
+
+def _stream_memory(r: Results) -> tuple[str, bool]:
+    figures = r["streams"]
+    log, shell = figures["log_kib"], figures["exec_kib"]
+    return f"{log:.0f} and {shell:.0f} KiB (limits 64 and 160 KiB)", log < 64 and shell < 160
+
+
+def _resource_metrics(r: Results) -> tuple[str, bool]:
+    spent = r["streams"]["resource_metrics_ms"]
+    return f"{spent:.1f} ms (limit 50 ms)", spent < 50
+
+
 MUSTS = (
     Must(
         "bound to Running: exactly two PATCHes, at most one event, a read for 100 pods at most",
@@ -100,6 +125,10 @@ MUSTS = (
         ),
     ),
     Must("5000 pods with a readiness probe every 10 s, of a core", _probes),
+    Must("a followed log through the API server, against a file of nginx", _log_rate),
+    Must("p50 of an exec's round trip, against the engine's own", _round_trip),
+    Must("memory of each of 200 streams, log and exec", _stream_memory),
+    Must("/metrics/resource of 5000 pods", _resource_metrics),
 )
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from test.bench import measure, report
 from test.bench.audit import AuditLog
+from test.bench.streams import measure_streams
 from test.bench.subjects import SPILLWAY, Bare, Kwok, Spillway, Subject, VirtualKubelet
 from test.cluster import Cluster, Keeper
 from test.cluster.cluster import REPOSITORY
@@ -101,6 +102,12 @@ class Run:
             if figures is not None:
                 self.results["restart"][name] = figures
 
+    def measure_streams(self, directory: pathlib.Path) -> None:
+        say("streams: logs, exec, /metrics/resource")
+        figures = self._try("streams", lambda: measure_streams(directory, self._chosen.binary))
+        if figures is not None:
+            self.results["streams"] = figures
+
     def finish(self) -> None:
         """Medians of whatever was measured."""
         for name, rounds in self._rounds.items():
@@ -124,7 +131,7 @@ class Run:
         """A subject that fails costs its own figures, not those of the others."""
         try:
             return work()
-        except (OSError, RuntimeError, TimeoutError) as error:
+        except (AssertionError, OSError, RuntimeError, TimeoutError) as error:
             say(f"{name} failed: {error}")
             self.failures.append(f"{name}: {error}")
             return None
@@ -172,6 +179,8 @@ def main() -> int:
         finally:
             _save_logs(keeper.directory)
             keeper.close()
+        if not chosen.only:
+            run.measure_streams(directory)
     results = run.results
     results["musts"] = report.judge(results)
     results["failures"] = run.failures

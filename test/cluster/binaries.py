@@ -27,10 +27,13 @@ KUBERNETES_VERSION = "v1.36.3"
 MINIMUM_GO = (1, 26)
 
 
-def _kubernetes_flags() -> tuple[str, ...]:
+OLD_KUBECTL_VERSION = "v1.32.13"
+
+
+def _kubernetes_flags(release: str = KUBERNETES_VERSION) -> tuple[str, ...]:
     """Without these the server calls itself v0.0.0-master and kubectl cannot parse that."""
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    values = {"gitVersion": KUBERNETES_VERSION, "gitMajor": major, "gitMinor": minor}
+    major, minor, _ = release.removeprefix("v").split(".")
+    values = {"gitVersion": release, "gitMajor": major, "gitMinor": minor}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
     return tuple(f"-X {p}.{k}={v}" for p in packages for k, v in values.items())
 
@@ -98,8 +101,18 @@ MODULES = {
                 )
             },
         ),
+        Module("kubectl-1.32", {"kubectl": "."}, _kubernetes_flags(OLD_KUBECTL_VERSION)),
+        Module(
+            "metrics-server",
+            {"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+            data={
+                "rights.yaml": ("sigs.k8s.io/metrics-server", ("manifests/base/rbac.yaml",)),
+            },
+        ),
         Module("registry", {"registry": "github.com/distribution/distribution/v3/cmd/registry"}),
+        Module("streams", {"streams": "."}),
         Module("virtual-kubelet", {"virtual-kubelet": "."}),
+        Module("virtual-kubelet-suite", {"suite": "."}),
         Module("loader", {"loader": "."}, folder=GO_DIR.parents[1] / "bench" / "loader"),
     )
 }

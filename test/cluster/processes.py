@@ -45,6 +45,12 @@ BRIDGE_RANGES = ("198.51.100.0/24", "198.18.0.0/15")
 # short-lived threads, so all forks happen in this one, which lives as long as the process.
 _spawner = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="spawner")
 
+
+def in_spawner(function: Callable[[], None]) -> None:
+    """Runs it in the thread that starts all children; what it changes there, they inherit."""
+    _spawner.submit(function).result()
+
+
 # Closes the gap between fork and prctl: if the owner died in it, the parent is no longer ours.
 _GUARD = '[ "$PPID" = "$0" ] || exit 1; exec "$@"'
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs what a bare Debian 12 machine lacks. Safe to repeat; then it takes less than a second.
 #
-#   setup.sh [packages] [venv] [controlplane] [peers]     default: packages venv controlplane
+#   setup.sh [packages] [venv] [controlplane] [registry] [peers]     default: all but the last
 #
 # packages      Debian packages (compiler, libraries, Docker)
 # venv          the tests' Python environment, build/venv
-# controlplane  the Kubernetes control plane, built from its Go modules into the cache
+# controlplane  the Kubernetes control plane and what tests use with it (metrics-server, an older kubectl, a client of
+#               streams, virtual-kubelet's suite), built from Go modules into the cache
+# registry      an image registry
 # peers         kwok, virtual-kubelet and the load generator, for the bench
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -91,7 +93,7 @@ parts=("$@")
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
 modules=()
-wants controlplane && modules+=(controlplane)
+wants controlplane && modules+=(controlplane streams virtual-kubelet-suite kubectl-1.32 metrics-server)
 wants registry && modules+=(registry)
 wants peers && modules+=(kwok virtual-kubelet loader)
 
@@ -103,6 +105,9 @@ if [[ ${#modules[@]} -gt 0 ]] && command -v python3 >/dev/null && have_go; then
   build_pid=$!
   trap '[[ -z "$build_pid" ]] || kill "$build_pid" 2>/dev/null || true' EXIT
 fi
+# What the bench compares logs with.
+wants peers && packages+=(nginx-light)
+
 if wants packages; then
   install_packages
   vk-provider/base/build_prometheus.sh >&2

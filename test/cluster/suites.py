@@ -8,6 +8,7 @@ means that everything ran.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import dataclasses
 import os
@@ -264,11 +265,38 @@ def simulation() -> Outcome:
     return outcome
 
 
+FUZZED = ("spdy", "channels", "http_request")
+
+
+def fuzz(seconds: int) -> Outcome:
+    """Each parser of what clients send, for so long, all at once. What breaks one is kept in build/fuzz."""
+    outcome = build("asan", *(f"fuzz_{name}" for name in FUZZED))
+    folder = BUILD / "fuzz"
+    outcome = judged(outcome, run([sys.executable, "test/fuzz/make_corpus.py", folder], timeout=60))
+    if outcome.failed:
+        return outcome
+
+    def feed(name: str) -> Command:
+        command: list[str | os.PathLike[str]] = [BUILD / "asan" / f"fuzz_{name}", folder / name]
+        command += [f"-artifact_prefix={folder}/{name}-", f"-max_total_time={seconds}"]
+        command += ["-timeout=10", "-rss_limit_mb=1024", "-max_len=65536"]
+        command += ["-print_final_stats=1", "-verbosity=0"]
+        return run(command, timeout=seconds + 120)
+
+    with concurrent.futures.ThreadPoolExecutor(len(FUZZED)) as all_of_them:
+        for name, command in zip(FUZZED, all_of_them.map(feed, FUZZED), strict=True):
+            done = judged(Outcome(passed=int(command.code == 0)), command)
+            outcome.passed += done.passed
+            outcome.failed += done.failed
+            outcome.note = outcome.note or (f"{name}: {done.note}" if done.note else "")
+    return outcome
+
+
 STEPS = (
     Step("build release", lambda: build("release")),
     Step("unit release", lambda: catch("release", "unit_tests")),
     Step("integration release", integration),
-    Step("test cluster", lambda: pytest("cluster", ["test/cluster"], "not soak", 300)),
+    Step("test cluster", lambda: pytest("cluster", ["test/cluster"], "not soak", 600)),
     Step(
         "e2e",
         # More than cores: these tests mostly wait.
@@ -276,6 +304,7 @@ STEPS = (
     ),
     Step("build asan", build_asan),
     Step("unit asan", lambda: catch("asan", "unit_tests")),
+    Step("fuzz", lambda: fuzz(60)),
     Step("simulation", simulation),
     Step("lint", lint),
 )
@@ -289,14 +318,18 @@ SOAK = (
 def main() -> int:
     parser = argparse.ArgumentParser(prog="test/run.sh", description="Run all checks and tests.")
     parser.add_argument("--soak", action="store_true", help="run only what takes minutes and more")
+    parser.add_argument("--fuzz", type=int, metavar="SECONDS", help="only feed each parser for so long")
     arguments = parser.parse_args()
+    steps = SOAK if arguments.soak else STEPS
+    if arguments.fuzz:
+        steps = (Step("fuzz", lambda: fuzz(arguments.fuzz)),)
     reap()
     shutil.rmtree(LOGS, ignore_errors=True)
     RESULTS.mkdir(parents=True, exist_ok=True)
 
     begin = time.monotonic()
     rows, total = [], Outcome()
-    for step in SOAK if arguments.soak else STEPS:
+    for step in steps:
         print(f"\n==== {step.name}", flush=True)
         started = time.monotonic()
         try:

@@ -94,10 +94,10 @@ class FakeBackend:
         self.cloud = cloud
         self.gate = gate
         self.name = name
+        self.config = {"mode": "socket", "socket": str(gate.socket), "settleTime": "1s"}
 
     def provider(self) -> dict[str, Any]:
-        config = {"mode": "socket", "socket": str(self.gate.socket), "settleTime": "1s"}
-        return {"name": self.name, "type": "fake", "config": config}
+        return {"name": self.name, "type": "fake", "config": self.config}
 
     def workload(self, *, run_for: float | None = None, exit_code: int = 0) -> Workload:
         orders = {"exit-code": str(exit_code)}

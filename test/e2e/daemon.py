@@ -46,15 +46,17 @@ def make_config(
     admin_port: int,
     namespace: str = "spillway-system",
     placement: Mapping[str, Any] | None = None,
+    kubelet: Mapping[str, Any] | None = None,
     log_level: str = "debug",
 ) -> dict[str, Any]:
-    """A whole configuration, with times that suit tests."""
+    """A whole configuration, with times that suit tests. `kubelet`: the section kubeletApi; None: off."""
     return {
         "apiVersion": "spillway.dev/v1",
         "installation": {"name": installation, "namespace": namespace},
         "nodes": [dict(node) for node in nodes],
         "providers": [dict(provider) for provider in providers],
         "placement": {"orphanGrace": "2s", "createDeadline": "5s", **(placement or {})},
+        "kubeletApi": {"enabled": True, **kubelet} if kubelet is not None else {},
         "admin": {"port": admin_port},
         "log": {"level": log_level, "format": "json"},
     }

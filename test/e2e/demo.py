@@ -23,8 +23,9 @@ from typing import Any
 
 import yaml
 
-from test.cluster import Cluster, Engine, Keeper, wait_for
+from test.cluster import Cluster, ClusterError, Engine, Keeper, wait_for
 from test.cluster.cluster import REPOSITORY
+from test.cluster.metrics_server import MetricsServer
 from test.cluster.processes import Child
 from test.e2e.demo_objects import APP, NODE, daemon_config, deployment
 
@@ -51,6 +52,7 @@ class Demo:
         self._begin = time.monotonic()
         self._step = 0
         self.cluster = Cluster()
+        self.metrics_server = MetricsServer(self.cluster)
         self.engines: dict[str, Engine] = {}
         self.daemon: Child | None = None
 
@@ -133,6 +135,7 @@ class Demo:
             self.engines[name] = Engine().start(folder / name[0])
             self.engines[name].import_busybox_image("busybox:demo")
         docker = self.engines["attic"].api("GET", "/version")[1]["Version"]
+        self.metrics_server.start(folder / "m")
         self.fact(f"Kubernetes {version}: etcd, API server, scheduler, controllers; no node yet")
         self.fact(f"Docker {docker}, twice:")
         self.fact("  attic   2 x RTX-4090  $0.34 per GPU and hour")
@@ -184,6 +187,41 @@ class Demo:
             if name_of(pod) not in answer:
                 raise DemoFailed(f"{address_of(pod)} answered {answer!r}, not {name_of(pod)}")
             self.fact(f"  {answer}")
+
+    def approve_certificate(self) -> None:
+        """What an administrator does once for a node that asks for its serving certificate."""
+        path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+        def pending() -> list[str]:
+            items = self.cluster.get(path)["items"]
+            return [name_of(i) for i in items if not i["status"].get("conditions")]
+
+        names = self.until("the node asks for its certificate", pending)
+        self.fact(f"$ kubectl certificate approve {' '.join(names)}")
+        self.cluster.kubectl("certificate", "approve", *names)
+
+    def look_inside(self) -> None:
+        self.heading("kubectl logs, exec and top: as on any node")
+        self.approve_certificate()
+        name = name_of(self.running()[0])
+        for words in (("logs", name), ("exec", name, "--", "sh", "-c", "hostname; ls /www")):
+            self.fact(f"$ kubectl {' '.join(words)}")
+            answer = self.until(f"kubectl {words[0]} answers", lambda w=words: self._try(*w))
+            if name not in answer:
+                raise DemoFailed(f"kubectl {words[0]} answered {answer!r}, and {name} is not in it")
+            self.fact("\n".join(f"  {line}" for line in answer.splitlines()))
+        self.fact("$ kubectl top pod   # the real metrics-server asks every ten seconds")
+        self.fact(self.until("metrics-server knows 3 pods", lambda: self._top(3), 60))
+
+    def _try(self, *words: str) -> str:
+        try:
+            return self.cluster.kubectl(*words)
+        except ClusterError:
+            return ""
+
+    def _top(self, pods: int) -> str:
+        table = self._try("top", "pod")
+        return table if len(table.splitlines()) == pods + 1 else ""
 
     def scale(self) -> None:
         self.heading("Scale up to 4, and down to 1")
@@ -284,6 +322,7 @@ class Demo:
     def stop(self) -> None:
         for engine in self.engines.values():
             engine.stop()
+        self.metrics_server.stop()
         self.cluster.stop()
 
 
@@ -350,6 +389,7 @@ def main() -> int:
             demo.node_appears()
             demo.deploy()
             demo.ask()
+            demo.look_inside()
             demo.scale()
             demo.lose_one()
             demo.crash_and_adopt()

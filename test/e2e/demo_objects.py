@@ -12,7 +12,7 @@ APP = "hello"
 # What a container of the Deployment does: says who it is, to whoever asks.
 SERVE = (
     'echo "$GREETING from $(hostname), on GPU $NVIDIA_VISIBLE_DEVICES"'
-    " >/www/index.html; exec httpd -f -p 8080 -h /www"
+    " | tee /www/index.html; exec httpd -f -p 8080 -h /www"
 )
 
 
@@ -43,6 +43,7 @@ def daemon_config(engines: dict[str, Engine], admin_port: int) -> dict[str, Any]
         "apiVersion": "spillway.dev/v1",
         "nodes": [{"name": NODE, "capacity": {"nvidia.com/gpu": 4}, "maxPricePerHour": "2.50"}],
         "providers": [{"name": "own", "type": "docker", "config": _provider_config(engines)}],
+        "kubeletApi": {"enabled": True, "port": 0, "certificate": {"source": "csr"}},
         "admin": {"port": admin_port},
     }
 
