@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -85,15 +86,17 @@ def test_an_environment_arrives_byte_for_byte(make_world: Worlds) -> None:
     assert {key: given.get(key) for key in expected} == expected
     assert "ABSENT" not in given
     assert found["Config"]["Cmd"] == ["value", "$(PLAIN)"]
-    # And so the process itself sees it.
-    container = found["Id"]
-    printed = subprocess.run(
-        ["docker", "--host", f"unix://{world.backend.engine.socket}", "logs", container],
-        capture_output=True,
-        check=True,
-    ).stdout
-    seen = dict(e.split("=", 1) for e in printed.decode().split("\0") if "=" in e)
-    assert {key: seen.get(key) for key in expected} == expected
+    # And so the process itself sees it. It may still be writing when it is Ready.
+    command = ["docker", "--host", f"unix://{world.backend.engine.socket}", "logs", found["Id"]]
+
+    def seen() -> dict[str, str | None]:
+        printed = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+        words = dict(e.split("=", 1) for e in printed.split("\0") if "=" in e)
+        return {key: words.get(key) for key in expected}
+
+    with contextlib.suppress(TimeoutError):
+        wait_for(lambda: seen() == expected, "the process has said it", timeout=10)
+    assert seen() == expected
 
 
 def test_long_names_and_equal_names_in_many_namespaces(make_world: Worlds) -> None:
