@@ -317,6 +317,13 @@ def test_commands_run_with_their_streams_apart_and_their_exit_code(box: World) -
     assert "no-such-program" in missing.text
 
 
+def test_what_is_run_and_typed_stands_in_no_log(box: World) -> None:
+    script = "cat; echo canary-of-the-command"
+    done = kubectl(box, "exec", "-i", "web", "--", "sh", "-c", script, input=b"canary-of-the-input\n")
+    assert done.text == "canary-of-the-input\ncanary-of-the-command\n"
+    assert "canary-of-the" not in box.daemon.log.read_text()
+
+
 @releases
 def test_a_hundred_megabytes_go_in_and_come_back_intact(box: World, release: Release) -> None:
     data = hashlib.shake_256(b"spillway").digest(1 << 20) * 100
