@@ -29,7 +29,7 @@ async::Task<ContainerStats> EngineClient::stats(std::string container, base::Dea
   if (!body) co_return base::fail(body.error());
   auto stats = decode_stats(*body);
   if (!stats) co_return base::fail(named(std::move(stats.error())));
-  co_return std::move(*stats);
+  co_return *stats;
 }
 
 }  // namespace spillway::providers::docker

@@ -73,7 +73,7 @@ async::Task<async::ByteStreamPtr> Host::open_logs(std::string tag, LogOptions op
   }
   auto body = co_await client_.open_log(facts->id, query, deadline);
   if (!body) co_return base::fail(std::move(body.error()));
-  co_return std::make_unique<LogStream>(std::move(*body), reader, std::move(filter));
+  co_return std::make_unique<LogStream>(std::move(*body), reader, filter);
 }
 
 /// kConflict for one that belongs to the instance and is still to be made.

@@ -26,7 +26,7 @@ struct LogStream::State {
 };
 
 LogStream::LogStream(async::ByteStreamPtr body, LogReader reader, provider::LogFilter filter)
-    : state_(std::make_shared<State>(State{std::move(body), std::move(reader), std::move(filter), std::nullopt})) {}
+    : state_(std::make_shared<State>(State{std::move(body), std::move(reader), filter, std::nullopt})) {}
 
 LogStream::~LogStream() { state_->body.reset(); }
 

@@ -7,6 +7,7 @@
 #include "vk-provider/api/remote_status_codec.hpp"
 #include "vk-provider/net/channel_frames.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using spillway::net::ChannelDecoder;
   if (size < 2) return 0;

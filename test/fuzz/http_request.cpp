@@ -7,6 +7,7 @@
 #include "vk-provider/net/request_reader.hpp"
 #include "vk-provider/net/url.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace spillway;
   constexpr std::size_t kMaxHeader = 128 * 1024;  // as the kubelet API has it

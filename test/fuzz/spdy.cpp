@@ -34,6 +34,7 @@ std::string read_all(std::string_view input, std::size_t piece) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   if (read_all(input, size + 1) != read_all(input, 7)) std::abort();

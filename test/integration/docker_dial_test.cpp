@@ -1,5 +1,6 @@
 // Connections to ports of containers, through a real engine, and through one that is reached over TCP.
 #include <memory>
+#include <utility>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -62,6 +63,10 @@ class RemoteFixture : public ExecFixture {
     host.endpoint.port = door.local_endpoint().port();
     stop_daemon();
     daemon = start_daemon(std::move(host));
+  }
+  /// While the door is there.
+  ~RemoteFixture() {
+    if (!pod_ref.id.empty()) end(std::exchange(pod_ref, spillway::model::InstanceRef()));
   }
 
   Tcp::acceptor door;

@@ -17,6 +17,9 @@ RequestReader::RequestReader(std::size_t max_header, std::size_t max_body) : max
 }
 
 boost::system::error_code RequestReader::feed(boost::beast::flat_buffer& input) {
+  // Beast looks at the end of a chunked body again from its beginning, and takes for granted that all of it is there.
+  constexpr std::size_t kShortestEnd = 5;  // 0\r\n\r\n
+  if (parser_.is_header_done() && parser_.chunked() && input.size() < kShortestEnd) return {};
   boost::system::error_code ec;
   try {
     const std::size_t used = parser_.put(input.data(), ec);

@@ -50,6 +50,12 @@ TEST_CASE("a request is read in whatever pieces it comes, also one in chunks wit
   }
 }
 
+TEST_CASE("an empty body in chunks may come byte by byte") {
+  RequestReader reader(1024, 1024);
+  CHECK_FALSE(feed(reader, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 1).ec);
+  CHECK(reader.done());
+}
+
 TEST_CASE("a header of more than 64 KiB is refused, also where more is allowed") {
   // Beast throws at it; nobody may end the process with that.
   const std::string big(70'000, 'x');
