@@ -38,7 +38,7 @@ class DockerHarness final : public ProviderHarness {
   }
   std::optional<EchoingPod> echoing_pod() override {
     EchoingPod out;
-    out.pod = DockerFixture::pod("exec nc -ll -p 127.0.0.1:8082 -e cat");
+    out.pod = DockerFixture::pod("exec nc -ll -p 8082 -e cat");
     out.port = 8082;
     return out;
   }
