@@ -7,20 +7,15 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "vk-provider/net/openssl_ptr.hpp"
+
 namespace spillway::test {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using X509Ptr = std::unique_ptr<X509, Deleter<X509_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
+using Bio = std::unique_ptr<BIO, net::OpensslDeleter<BIO_free>>;
+using Key = std::unique_ptr<EVP_PKEY, net::OpensslDeleter<EVP_PKEY_free>>;
+using X509Ptr = std::unique_ptr<X509, net::OpensslDeleter<X509_free>>;
+using Extension = std::unique_ptr<X509_EXTENSION, net::OpensslDeleter<X509_EXTENSION_free>>;
 
 void check(bool ok) {
   if (!ok) throw std::runtime_error("OpenSSL refuses to make a test certificate");

@@ -122,13 +122,7 @@ base::SharedText debug_containers(std::string_view spec) {
   constexpr std::string_view kField = "ephemeralContainers";
   // As rare again.
   if (spec.find(kField) == std::string_view::npos) return {};
-  std::string names;
-  JsonArray list(json_member(spec, kField));
-  while (list.next()) {
-    if (!names.empty()) names += ',';
-    names += json_string_or_empty(json_member(list.value(), "name"));
-  }
-  return names;
+  return decode_names(json_member(spec, kField));
 }
 
 std::unexpected<base::Error> broken(std::string_view what, const model::PodKey& key) {

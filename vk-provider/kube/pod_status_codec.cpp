@@ -261,16 +261,6 @@ void write_debug_containers(JsonWriter& out, std::string_view names) {
   out.close_array();
 }
 
-std::string decode_debug_containers(std::string_view json) {
-  std::string names;
-  JsonArray list(json);
-  while (list.next()) {
-    if (!names.empty()) names += ',';
-    names += json_string_or_empty(json_member(list.value(), "name"));
-  }
-  return names;
-}
-
 /// The plural list merges by ip and may hold one address of a family: the old one has to be deleted by name.
 void write_address(JsonWriter& out, std::string_view key, std::string_view list_key, const std::string& wanted,
                    const std::string& previous) {
@@ -283,6 +273,16 @@ void write_address(JsonWriter& out, std::string_view key, std::string_view list_
 }
 
 }  // namespace
+
+std::string decode_names(std::string_view list_json) {
+  std::string names;
+  JsonArray list(list_json);
+  while (list.next()) {
+    if (!names.empty()) names += ',';
+    names += json_string_or_empty(json_member(list.value(), "name"));
+  }
+  return names;
+}
 
 bool decode_pod_status(std::string_view status_json, PodStatus& out) {
   bool ok = true;
@@ -310,7 +310,7 @@ bool decode_pod_status(std::string_view status_json, PodStatus& out) {
     } else if (key == "initContainerStatuses") {
       ok = decode_containers(value, out.init_containers) && ok;
     } else if (key == "ephemeralContainerStatuses") {
-      out.debug_containers = decode_debug_containers(value);
+      out.debug_containers = decode_names(value);
     }
   }
   return ok && !members.failed();

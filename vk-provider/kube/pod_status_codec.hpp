@@ -4,12 +4,16 @@
 // sorted by name (init containers in their order), times in whole seconds.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "vk-provider/kube/json_writer.hpp"
 #include "vk-provider/model/pod_status.hpp"
 
 namespace spillway::kube {
+
+/// The names of a list of containers or of their statuses, with commas between.
+std::string decode_names(std::string_view list_json);
 
 /// False if the text is broken; `out` is then of no use.
 bool decode_pod_status(std::string_view status_json, model::PodStatus& out);

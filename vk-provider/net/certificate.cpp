@@ -11,26 +11,21 @@
 #include <openssl/x509v3.h>
 #include <boost/asio/ip/address.hpp>
 
+#include "vk-provider/net/openssl_ptr.hpp"
+
 namespace spillway::net {
 namespace asio = boost::asio;
 using base::ErrorKind;
 
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using BioPtr = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using KeyPtr = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Deleter<X509_free>>;
-using RequestPtr = std::unique_ptr<X509_REQ, Deleter<X509_REQ_free>>;
-using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
-using NumberPtr = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
-using NamesPtr = std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>>;
+using BioPtr = std::unique_ptr<BIO, OpensslDeleter<BIO_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, OpensslDeleter<EVP_PKEY_free>>;
+using CertificatePtr = std::unique_ptr<X509, OpensslDeleter<X509_free>>;
+using RequestPtr = std::unique_ptr<X509_REQ, OpensslDeleter<X509_REQ_free>>;
+using ExtensionPtr = std::unique_ptr<X509_EXTENSION, OpensslDeleter<X509_EXTENSION_free>>;
+using NumberPtr = std::unique_ptr<BIGNUM, OpensslDeleter<BN_free>>;
+using NamesPtr = std::unique_ptr<GENERAL_NAMES, OpensslDeleter<GENERAL_NAMES_free>>;
 
 struct ExtensionsDeleter {
   void operator()(STACK_OF(X509_EXTENSION) * list) const { sk_X509_EXTENSION_pop_free(list, X509_EXTENSION_free); }

@@ -4,19 +4,14 @@
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
 
+#include "vk-provider/net/openssl_ptr.hpp"
+
 namespace spillway::net {
 namespace {
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* p) const {
-    Free(p);
-  }
-};
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Verification = std::unique_ptr<X509_STORE_CTX, Deleter<X509_STORE_CTX_free>>;
+using Bio = std::unique_ptr<BIO, OpensslDeleter<BIO_free>>;
+using Certificate = std::unique_ptr<X509, OpensslDeleter<X509_free>>;
+using Verification = std::unique_ptr<X509_STORE_CTX, OpensslDeleter<X509_STORE_CTX_free>>;
 
 std::string utf8(const X509_NAME_ENTRY* entry) {
   unsigned char* text = nullptr;

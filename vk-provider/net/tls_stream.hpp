@@ -21,6 +21,7 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 
+#include "vk-provider/net/openssl_ptr.hpp"
 #include "vk-provider/net/tls.hpp"
 
 namespace spillway::net {
@@ -111,11 +112,8 @@ class TlsStream {
         token, socket_);
   }
 
-  struct Free {
-    void operator()(SSL* ssl) const { SSL_free(ssl); }
-  };
   Socket& socket_;
-  std::unique_ptr<SSL, Free> ssl_;
+  std::unique_ptr<SSL, OpensslDeleter<SSL_free>> ssl_;
 };
 
 }  // namespace spillway::net
