@@ -25,10 +25,11 @@ import xml.etree.ElementTree
 from collections.abc import Callable, Sequence
 
 from .binaries import binary
+from .certificates import Authority
 from .cluster import REPOSITORY
 from .dockerd import Engine
 from .power_switch import PowerSwitch
-from .processes import reap
+from .processes import free_port, reap
 from .pytest_plugin import LOGS
 
 BUILD = REPOSITORY / "build"
@@ -225,13 +226,22 @@ def integration() -> Outcome:
     if not defines("release", name):
         return Outcome(note="not defined by CMake")
     with tempfile.TemporaryDirectory(prefix="spw-int-") as folder:
-        engine = Engine().start(pathlib.Path(folder) / "engine")
+        ca = Authority(pathlib.Path(folder), "ca")
+        ca.issue("client", common_name="client")
+        Authority(pathlib.Path(folder), "other")
+        certificate, key = ca.issue("engine", common_name="engine", hosts=["127.0.0.1"])
+        tls = f"127.0.0.1:{free_port()}"
+        options = [f"--host=tcp://{tls}", "--tlsverify", f"--tlscacert={ca.certificate}"]
+        options += [f"--tlscert={certificate}", f"--tlskey={key}"]
+        engine = Engine(extra_args=options).start(pathlib.Path(folder) / "engine")
         try:
             engine.import_busybox_image()
             with PowerSwitch(engine) as power:
                 return catch(
                     "release",
                     name,
+                    SPILLWAY_TEST_DOCKER_TLS=tls,
+                    SPILLWAY_TEST_DOCKER_CERTIFICATES=folder,
                     SPILLWAY_TEST_DOCKER_SOCKET=str(engine.socket),
                     SPILLWAY_TEST_DOCKER_POWER=str(power.socket),
                     SPILLWAY_TEST_REGISTRY=str(binary("registry", "registry")),
