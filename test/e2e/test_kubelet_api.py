@@ -369,6 +369,39 @@ def _opens(caller: Caller, path: str) -> bool:
         return answer.status == 200
 
 
+def test_a_gigabyte_of_log_comes_whole_in_little_memory_beside_a_reader_that_waits(
+    make_node: Worlds, net: NetworkNamespace
+) -> None:
+    lines, width = 1_100_000, 1000
+    world = make_node.bare("fake", profiles=[{"internalIP": net.address}])
+    # Without the socket and the proxy between the daemon and its cloud: they would be what is measured.
+    world.backend.config = {"mode": "inProcess"}
+    start(world, kubelet={"port": 0, **CERTIFIED}, log_level="info")
+    approve(world)
+    much = {"fake.spillway.dev/log-lines": f"{lines}", "fake.spillway.dev/log-width": f"{width}"}
+    running(world, "much", annotations=much)
+    token = token_of(world, "reader", may=[("get", "log"), ("get", "proxy")])
+    caller = Caller(net.address, kubelet_port(world), token=token)
+
+    def line(number: int) -> bytes:
+        return f"{world.namespace}/much main run 1: line {number} of {lines}".encode()
+
+    with (
+        caller.stream(f"/containerLogs/{world.namespace}/much/main") as waiting,
+        background(world, "logs", "much") as quick,
+    ):
+        assert waiting.readline().startswith(line(1))
+        before = usage(world.daemon.child.pid).peak
+        assert quick.stdout is not None
+        for number, came in enumerate(quick.stdout, 1):
+            assert came.startswith(line(number)) and len(came) == width, came
+        assert number == lines
+        assert quick.wait(10) == 0
+        grown = usage(world.daemon.child.pid).peak - before
+        assert grown < 16 * 1024, f"{grown} KiB for a log of {lines * width >> 20} MiB"
+        assert waiting.readline().startswith(line(2))
+
+
 def test_streams_end_with_the_api_server_and_the_daemon_goes_on(
     world: World, proxied: Cluster
 ) -> None:
