@@ -86,6 +86,14 @@ async::Task<T> CloudLink::call(bool is_write, base::Deadline deadline, Work<T> w
                        "the cloud did not answer in time");
 }
 
+void CloudLink::told(std::span<const model::Instance> instances) {
+  if (!site_.lies) return;
+  for (const model::Instance& instance : instances) {
+    InstanceFacts* const facts = world_.facts().find_instance(site_.index, instance.ref.id.str());
+    if (facts != nullptr) facts->told.insert(machine_.name());
+  }
+}
+
 void CloudLink::count(fake::Call call) {
   if (!machine_.dead()) world_.count_call(machine_, site_, call);
 }
@@ -104,6 +112,7 @@ async::Task<model::Instance> CloudLink::create(fake::CreateRequest request, base
       [&world = world_, &site = site_, buyer = machine_.name(), request = std::move(request)](
           fake::FakeCloud&, base::TimePoint) { return world.buy(buyer, site, request); });
   --machine_.buying;
+  if (result) told({&*result, 1});
   co_return result;
 }
 
@@ -117,7 +126,7 @@ async::Task<model::Instance> CloudLink::get(std::string id, base::Deadline deadl
 async::Task<provider::OwnedList> CloudLink::list_owned(std::string tag_prefix, base::Deadline deadline) {
   // A look for one tag belongs to its create.
   if (tag_prefix == world_.facts().ownership().prefix()) count(fake::Call::kListOwned);
-  return call<provider::OwnedList>(
+  auto list = co_await call<provider::OwnedList>(
       false, deadline,
       [&world = world_, &site = site_, tag_prefix = std::move(tag_prefix)](fake::FakeCloud& cloud,
                                                                            base::TimePoint now) {
@@ -129,8 +138,13 @@ async::Task<provider::OwnedList> CloudLink::list_owned(std::string tag_prefix, b
         if (nothing && world.facts().any_instance(site.index, now - std::chrono::milliseconds(site.traits.lag))) {
           world.coverage().reach(Counter::kEmptyList);
         }
+        if (site.lies && all && reply.result->complete) {
+          world.facts().listed(site.index, reply.result->instances, now - std::chrono::milliseconds(site.traits.lag));
+        }
         return reply;
       });
+  if (list) told(list->instances);
+  co_return list;
 }
 
 async::Task<void> CloudLink::terminate(std::string id, std::chrono::seconds grace, base::Deadline deadline) {

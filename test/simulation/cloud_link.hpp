@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "providers/fake/fake_cloud.hpp"
 #include "providers/fake/fake_cloud_api.hpp"
@@ -34,6 +35,8 @@ class CloudLink final : public providers::fake::FakeCloudApi {
   template <class T>
   async::Task<T> call(bool is_write, base::Deadline deadline, Work<T> work);
   void count(providers::fake::Call call);
+  /// The daemon knows of these from now on.
+  void told(std::span<const model::Instance> instances);
 
   World& world_;
   Machine& machine_;

@@ -25,6 +25,7 @@ struct CloudSite {
   CloudTraits traits;
   providers::fake::FakeCloud cloud;
   Stream latencies;
+  bool lies = false;  // listings that leave everything out and call themselves complete are planned
   /// When calls of each daemon were made within the last minute, by its name and the call.
   std::map<std::pair<std::string, providers::fake::Call>, std::deque<base::TimePoint>> calls;
 };

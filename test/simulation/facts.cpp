@@ -32,6 +32,7 @@ std::string waiting_reason(const json& status) {
 void read_intent(const json& metadata, PodFacts& pod) {
   pod.tag.clear();
   pod.provider.clear();
+  pod.instance.clear();
   const auto annotations = metadata.find("annotations");
   if (annotations == metadata.end()) return;
   const std::string* text = text_at(*annotations, std::string(model::kAnnotationState).c_str());
@@ -41,6 +42,7 @@ void read_intent(const json& metadata, PodFacts& pod) {
   if (pod.foreign_state) return;
   pod.tag = state.value("tag", "");
   pod.provider = state.value("provider", "");
+  pod.instance = state.value("instance", "");
   pod.intents.insert(pod.provider + "/" + pod.tag);
 }
 
@@ -155,9 +157,22 @@ void Facts::instance_gone(int cloud, const std::string& id, base::TimePoint now)
   instances_.erase(it);
 }
 
+InstanceFacts* Facts::find_instance(int cloud, const std::string& id) {
+  const auto it = instances_.find(key(cloud, id));
+  return it == instances_.end() ? nullptr : &it->second;
+}
+
 const InstanceFacts* Facts::find_instance(int cloud, const std::string& id) const {
   const auto it = instances_.find(key(cloud, id));
   return it == instances_.end() ? nullptr : &it->second;
+}
+
+void Facts::listed(int cloud, const std::vector<model::Instance>& shown, base::TimePoint since_before) {
+  for (auto& [key, instance] : instances_) {
+    if (instance.cloud != cloud || instance.uid.empty() || instance.since >= since_before) continue;
+    const auto is_it = [&](const model::Instance& other) { return other.ref.id.str() == instance.id; };
+    if (std::ranges::none_of(shown, is_it)) instance.hidden = true;
+  }
 }
 
 bool Facts::any_instance(int cloud, base::TimePoint before) const {

@@ -40,6 +40,7 @@ struct PodFacts {
   base::TimePoint changed;        // when the object last changed
   std::string tag;                // of the intent that stands on it
   std::string provider;           // of that intent
+  std::string instance;           // named beside it
   std::set<std::string> intents;  // every "provider/tag" that ever stood on it
   bool had_instance = false;      // in some cloud, at some time
   bool foreign_state = false;     // our annotation on it is of another pod
@@ -64,6 +65,8 @@ struct InstanceFacts {
   base::TimePoint since;
   base::TimePoint ending_since;
   int sights = 0;
+  bool hidden = false;         // a listing that called itself complete left it out, for no lag
+  std::set<std::string> told;  // the daemons that know of it
 };
 
 class Facts {
@@ -90,7 +93,10 @@ class Facts {
 
   InstanceFacts& instance_seen(int cloud, const providers::fake::Sight& sight);
   void instance_gone(int cloud, const std::string& id, base::TimePoint now);
+  InstanceFacts* find_instance(int cloud, const std::string& id);
   const InstanceFacts* find_instance(int cloud, const std::string& id) const;
+  /// A listing that calls itself complete shows these: what it should show and does not is hidden.
+  void listed(int cloud, const std::vector<model::Instance>& shown, base::TimePoint since_before);
   /// Existing instances of one pod.
   std::vector<const InstanceFacts*> instances_of(const std::string& uid) const;
   /// Whether a cloud has held one of ours since before that.

@@ -77,6 +77,7 @@ World::World(Plan plan, Options options)
   }
   const base::TimePoint start = agenda_.now();
   for (const Step& step : plan_.steps) {
+    if (step.verb == find_verb("empty-lists")) cloud(step.args[0]).lies = true;
     agenda_.at(start + milliseconds(step.at), [this, &step] {
       trace_.note("step", step.verb->name);
       step.verb->apply(*this, step.args);

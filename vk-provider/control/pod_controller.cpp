@@ -26,6 +26,13 @@ bool expects_instance(const model::PodRecord& record) {
   return finished != nullptr && finished->kept.has_value();
 }
 
+/// Of a record that expects an instance: whether it can be asked for.
+bool has_id(const model::PodRecord& record) {
+  if (const auto* creating = std::get_if<model::Creating>(&record.stage)) return creating->known.has_value();
+  const auto* stopping = std::get_if<model::Stopping>(&record.stage);
+  return stopping == nullptr || !stopping->gone;
+}
+
 }  // namespace
 
 /// The pods of one node. A complete list says which of them are gone.
@@ -223,11 +230,20 @@ void PodController::on_listing(const base::ProviderName& provider, const provide
   if (!list.complete) return;
   listed_[provider] = began;
   std::vector<base::PodUid> missing;
+  std::vector<base::PodUid> unsure;
+  bool stands = false;
   for (const auto& [uid, entry] : store_) {
     const auto& placement = entry.record.placement;
     if (!placement || placement->provider != provider || !expects_instance(entry.record)) continue;
-    if (!present.contains(uid) && !unjoined_.contains(uid)) missing.push_back(uid);
+    if (present.contains(uid) || unjoined_.contains(uid)) continue;
+    (has_id(entry.record) ? missing : unsure).push_back(uid);
+    const model::Instance* const instance = core::instance_of(entry.record);
+    stands = stands || (instance != nullptr && !instance->ref.id.empty());
   }
+  // A listing that shows nothing, although there is something, is a lie until a get agrees. Meanwhile it says nothing
+  // of purchases of which no id is known: nobody can be asked about those.
+  const bool doubtful = present.empty() && stands;
+  if (!doubtful) missing.insert(missing.end(), unsure.begin(), unsure.end());
   for (const base::PodUid& uid : missing) post(uid, core::event::InstanceMissing{began});
 
   const std::vector<base::PodUid> waiting(unjoined_.begin(), unjoined_.end());

@@ -50,8 +50,9 @@ struct PodDeps {
   std::vector<model::NodeProfile> nodes;
   core::PodPolicy policy;
   base::Duration create_deadline{std::chrono::seconds(20)};
-  /// A create may start only if its deadline lies inside the lease that we hold.
-  std::function<bool(base::Deadline)> may_create_until;
+  /// Whether the lease is ours until then. Nothing is changed, out there or at the API server, without it; a create may
+  /// start only if its deadline lies inside it.
+  std::function<bool(base::Deadline)> lease_covers;
   /// Until when a create of a former holder may still be under way.
   base::TimePoint old_creates_end{};
   /// Somebody should look at the provider soon.
@@ -120,6 +121,7 @@ class PodController {
   void pod_gone(const base::PodUid& uid);
   void join(PodEntry& entry);
   void post(const base::PodUid& uid, core::Event event);
+  bool holds_lease() const { return d_.lease_covers(d_.timers->now()); }
   void step(const base::PodUid& uid, const core::Event& event);
   void perform(const base::PodUid& uid, PodEntry& entry, core::Action action);
   void log_move(const PodEntry& entry) const;

@@ -29,7 +29,7 @@ ProbeDeps PodController::probe_deps() {
 
 async::Loop PodController::run_hook(base::PodUid uid, core::action::RunHook hook) {
   const PodEntry* entry = store_.find(uid);
-  if (entry == nullptr) co_return;
+  if (entry == nullptr || !holds_lease()) co_return;
   const model::PodRecord& record = entry->record;
   const model::PodSpecPtr spec = record.spec;
   provider::HandlerTarget target;

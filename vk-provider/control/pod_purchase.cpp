@@ -25,6 +25,16 @@ bool is_about(const PodEntry& entry, const base::InstanceTag& tag) {
   return entry.record.placement && entry.record.placement->tag == tag;
 }
 
+bool wants_create(const model::PodRecord& record) {
+  if (std::holds_alternative<model::Booting>(record.stage)) return !record.deleting;
+  const auto* creating = std::get_if<model::Creating>(&record.stage);
+  return creating != nullptr && creating->step == model::Creating::Step::kCreate;
+}
+
+core::event::CreateFailed not_sent() {
+  return {base::Error(base::ErrorKind::kUnavailable, "not asked for: the pod had moved on")};
+}
+
 }  // namespace
 
 const core::Requirements& PodController::needs_of(PodEntry& entry) {
@@ -148,9 +158,7 @@ async::Loop PodController::create(Job job) {
   PodEntry* entry = store_.find(job.uid);
   if (entry == nullptr || !is_about(*entry, job.tag)) co_return;
   // The job may have waited in its lane until the pod had moved on.
-  const auto* creating = std::get_if<model::Creating>(&entry->record.stage);
-  const bool booting = std::holds_alternative<model::Booting>(entry->record.stage) && !entry->record.deleting;
-  if (!booting && (creating == nullptr || creating->step != model::Creating::Step::kCreate)) co_return;
+  if (!wants_create(entry->record)) co_return post(job.uid, not_sent());
   const model::Placement placement = *entry->record.placement;
   provider::ThrottledProvider* const provider = d_.providers->find(placement.provider);
   std::shared_ptr<const model::ResolvedPod> pod = entry->resolved;
@@ -161,10 +169,13 @@ async::Loop PodController::create(Job job) {
                      core::event::CreateFailed{base::Error(base::ErrorKind::kUnavailable, resolved.error().message)});
     }
     pod = std::make_shared<const model::ResolvedPod>(std::move(*resolved));
+    entry = store_.find(job.uid);
+    if (entry == nullptr || !is_about(*entry, job.tag)) co_return;
+    if (!wants_create(entry->record)) co_return post(job.uid, not_sent());
   }
   // Nothing may be awaited between this look at the lease and the call.
   const base::Deadline deadline = d_.timers->now() + d_.create_deadline;
-  if (!d_.may_create_until(deadline)) {
+  if (!d_.lease_covers(deadline)) {
     co_return post(job.uid, core::event::CreateFailed{base::Error(
                                 base::ErrorKind::kUnavailable, "the installation lease does not cover the purchase")});
   }
@@ -187,7 +198,8 @@ async::Loop PodController::create(Job job) {
 async::Loop PodController::call_provider(Job job) {
   namespace a = core::action;
   PodEntry* entry = store_.find(job.uid);
-  if (entry == nullptr || !is_about(*entry, job.tag)) co_return;
+  // A process that stood still finds what is due before it finds that its lease is gone: then somebody else acts.
+  if (entry == nullptr || !is_about(*entry, job.tag) || !holds_lease()) co_return;
   provider::ThrottledProvider* const provider = d_.providers->find(entry->record.placement->provider);
   const base::Deadline deadline = d_.timers->now() + kCallDeadline;
   const auto answered = [this, &job](core::Event event) {
@@ -214,6 +226,7 @@ async::Loop PodController::call_provider(Job job) {
       answered(core::event::InstanceSeen{std::move(*seen)});
       const PodEntry* now = store_.find(job.uid);
       if (now == nullptr || !is_about(*now, job.tag) || !core::is_being_started(now->record, container)) co_return;
+      if (!holds_lease()) co_return;
     }
     auto done = co_await provider->control_container(start->ref, container, provider::ContainerAction::kStart,
                                                      std::chrono::seconds(0), deadline);

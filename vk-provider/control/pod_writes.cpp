@@ -60,7 +60,7 @@ void PodController::consider_status(const base::PodUid& uid, PodEntry& entry) {
 
 async::Loop PodController::write(Job job) {
   // A process that stood still may find its answers before it finds that its lease is gone: then somebody else writes.
-  if (!d_.may_create_until(d_.timers->now())) co_return;
+  if (!holds_lease()) co_return;
   if (std::holds_alternative<core::action::WriteIntent>(job.action)) {
     co_await write_intent(std::move(job.uid));
   } else if (std::holds_alternative<core::action::DeletePod>(job.action)) {

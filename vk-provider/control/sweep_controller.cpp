@@ -16,13 +16,14 @@ constexpr std::chrono::seconds kOrphanGrace{0};
 SweepController::SweepController(model::Ownership ownership, base::Duration grace, ProviderSet& providers,
                                  kube::Client& client, async::Timers& timers, base::Metrics& metrics,
                                  std::function<bool(const base::PodUid&, int attempt)> owned,
-                                 std::function<bool(const base::PodUid&)> known)
+                                 std::function<bool(const base::PodUid&)> known, std::function<bool()> holds_lease)
     : sweep_(std::move(ownership), grace),
       providers_(providers),
       client_(client),
       timers_(timers),
       owned_(std::move(owned)),
       known_(std::move(known)),
+      holds_lease_(std::move(holds_lease)),
       waiter_(timers.make_waiter()),
       ended_(
           metrics.counter("spillway_orphans_terminated_total", "Instances of ours without a pod that were ended.", {})),
@@ -65,6 +66,8 @@ boost::asio::awaitable<void> SweepController::end(core::OrphanSweep::Orphan orph
   const model::InstanceRef ref = orphan.instance.ref;
   // A pod that lives at another node of this installation, or that we do not know yet, keeps what it bought.
   if (pod_lives && !known_(orphan.owner.uid)) co_return;
+  // After a stand-still it may be the pod's of somebody else.
+  if (!holds_lease_()) co_return;
   log::warn("ending an instance without a pod", {{"provider", ref.provider},
                                                  {"instance", ref.id},
                                                  {"tag", orphan.instance.tag},

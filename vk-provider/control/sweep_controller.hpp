@@ -22,7 +22,7 @@ class SweepController {
   SweepController(model::Ownership ownership, base::Duration grace, ProviderSet& providers, kube::Client& client,
                   async::Timers& timers, base::Metrics& metrics,
                   std::function<bool(const base::PodUid&, int attempt)> owned,
-                  std::function<bool(const base::PodUid&)> known);
+                  std::function<bool(const base::PodUid&)> known, std::function<bool()> holds_lease);
 
   /// Takes in a complete listing. To be called only while the pods are known completely.
   void on_listing(const base::ProviderName& provider, const provider::OwnedList& list);
@@ -39,6 +39,7 @@ class SweepController {
   async::Timers& timers_;
   std::function<bool(const base::PodUid&, int attempt)> owned_;
   std::function<bool(const base::PodUid&)> known_;
+  std::function<bool()> holds_lease_;
   std::unique_ptr<async::Waiter> waiter_;
   std::deque<core::OrphanSweep::Orphan> due_;
   base::Counter& ended_;

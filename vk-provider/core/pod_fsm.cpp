@@ -79,6 +79,7 @@ void PodStep::on(const event::Tick&) {
   if (auto* booting = find<Booting>()) return tick_booting(*booting);
   if (is<Running>()) return follow_containers();
   if (auto* stopping = find<Stopping>()) {
+    if (stopping->gone) return look_for_late_creates();
     if (stopping->call_under_way) return;
     if (now_.steady < stopping->retry_at) return wake_at(stopping->retry_at);
     if (stopping->hooks_left > 0) tell(true, "FailedPreStopHook", std::string(kHookTooSlow));

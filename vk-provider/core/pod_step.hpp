@@ -19,6 +19,9 @@ namespace spillway::core {
 /// Between two tries of a call to a provider that is in trouble.
 inline constexpr base::BackoffPolicy kProviderBackoff{std::chrono::seconds(1), std::chrono::seconds(30)};
 
+/// Between two looks for what a create with an unknown outcome may have bought.
+inline constexpr base::Duration kLookUpEvery = std::chrono::seconds(1);
+
 /// Of an event: its container is stopped all the same.
 inline constexpr std::string_view kHookTooSlow = "PreStopHook did not end within the grace period";
 
@@ -92,10 +95,13 @@ class PodStep {
   void start_failed(const std::string& reason, const std::string& message);
 
   // creating
+  /// Creating again with the same tag carries an unfinished instance on.
+  void resume();
   void resume_failed(model::Booting& booting, const base::Error& error);
   void retry_at(model::Creating& creating, const base::Error& error, const base::BackoffPolicy& backoff);
   void look_up(base::TimePoint until);
   void tick_creating(model::Creating& creating);
+  void not_bought(model::Creating& creating);
 
   // nothing is bought
   void stand_as_placeholder();
@@ -143,10 +149,18 @@ class PodStep {
   void terminate(model::Stopping& stopping);
   /// What the instance may take to end, as things stand.
   std::chrono::seconds grace_of(const model::Stopping& stopping) const;
+  /// The instance is gone. The attempt is not over while a create under its tag may still buy another one.
+  void await_late_creates();
+  void look_for_late_creates();
+  bool create_may_land() const { return r_.resume_under_way || now_.steady < r_.create_may_land_until; }
+  /// While one instance is ended there is another one under its tag.
+  void bought_late(const model::Instance& instance);
   void stopped();
 
   // the end
   void finish(std::optional<model::InstanceRef> kept);
+  /// What stands on the pod may exist still, although a listing does not show it.
+  void finish_unseen(model::InstanceRef ref);
   void delete_pod(model::Finished& finished);
 
   /// The terminal status is published first, then the entry is closed, then the object goes.

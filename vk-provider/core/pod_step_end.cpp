@@ -113,11 +113,13 @@ void PodStep::on_delete() {
   }
   if (is<Choosing>()) return finish({});
   if (const auto* creating = find<Creating>()) {
+    if (creating->known) return stop(model::InstanceRef(*creating->known), StopReason::kDeleted);
     // What is under way is waited for: its answer decides whether there is something to end.
     if (creating->step == Creating::Step::kRetry) finish({});
     return;
   }
   if (auto* stopping = find<Stopping>()) {
+    if (stopping->gone) return;
     if (stopping->hooks_left > 0) return await_pre_stop_hooks(*stopping);
     const bool shorter = stopping->asked_grace && *stopping->asked_grace > grace_of(*stopping);
     if (shorter && !stopping->call_under_way) terminate(*stopping);
@@ -164,6 +166,35 @@ void PodStep::terminate(Stopping& stopping) {
   act(action::Terminate{stopping.ref, grace});
 }
 
+void PodStep::await_late_creates() {
+  auto* stopping = find<Stopping>();
+  stopping->gone = true;
+  stopping->call_under_way = false;
+  if (!create_may_land()) return stopped();
+  look_for_late_creates();
+}
+
+/// Only a listing ends this, or an answer: that time has passed proves nothing.
+void PodStep::look_for_late_creates() {
+  if (r_.resume_under_way) return;
+  act(action::LookUp{});
+  wake_at(now_.steady + kLookUpEvery);
+}
+
+void PodStep::bought_late(const Instance& instance) {
+  auto* stopping = find<Stopping>();
+  if (instance.ref.id == stopping->ref.id) return;
+  if (!stopping->gone) {
+    // First the one, then what a look-up finds.
+    r_.create_may_land_until = std::max(r_.create_may_land_until, now_.steady + r_.provider.settle_time);
+    return;
+  }
+  stopping->ref = instance.ref;
+  stopping->gone = false;
+  stopping->failures = 0;
+  terminate(*stopping);
+}
+
 void PodStep::stopped() {
   const StopReason why = find<Stopping>()->why;
   const std::string message = find<Stopping>()->message;
@@ -196,6 +227,13 @@ void PodStep::finish(std::optional<model::InstanceRef> kept) {
   if (r_.deleting && find<Finished>()->kept)
     return stop(model::InstanceRef(*find<Finished>()->kept), StopReason::kDeleted);
   progress_finish();
+}
+
+void PodStep::finish_unseen(model::InstanceRef ref) {
+  Finished finished;
+  finished.kept = std::move(ref);
+  finished.unseen = true;
+  enter(std::move(finished));
 }
 
 void PodStep::delete_pod(Finished& finished) {

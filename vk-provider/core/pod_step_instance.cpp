@@ -52,7 +52,12 @@ void PodStep::on(const event::Created& e) {
   if (const auto* creating = find<Creating>(); creating != nullptr && creating->step == Creating::Step::kCreate) {
     return adopt(e.instance);
   }
-  if (is<Booting>()) on_instance(e.instance);
+  r_.resume_under_way = false;
+  if (is<Booting>()) return on_instance(e.instance);
+  auto* stopping = find<Stopping>();
+  if (stopping == nullptr) return;
+  bought_late(e.instance);
+  if (stopping->gone) await_late_creates();
 }
 
 void PodStep::on(const event::InstanceSeen& e) {
@@ -60,36 +65,47 @@ void PodStep::on(const event::InstanceSeen& e) {
     return adopt(e.instance);
   }
   if (is<Booting>() || is<Running>()) return on_instance(e.instance);
+  if (is<Stopping>()) bought_late(e.instance);
+  if (const auto* finished = find<Finished>(); finished != nullptr && finished->unseen) return adopt(e.instance);
   r_.missing = 0;
 }
 
 void PodStep::on(const event::InstanceMissing& e) {
   if (auto* creating = find<Creating>()) {
     if (creating->step != Creating::Step::kLookUp || e.listing_began < creating->until) return;
-    if (ending()) return finish({});
-    // Nothing was bought. The same tag again: if we are wrong, the provider returns the instance that exists.
-    ++creating->failures;
-    if (!creating->intent_written) {
-      creating->step = Creating::Step::kIntent;
-      return act(action::WriteIntent{});
-    }
-    creating->step = Creating::Step::kCreate;
-    return act(action::Create{});
+    if (creating->known) return doubt_listing(*creating->known);
+    return not_bought(*creating);
   }
   const TimePoint known_since = r_.entered.at(r_.stage.index());
   if (e.listing_began < known_since) return;
   if (const auto* stopping = find<Stopping>()) {
+    if (stopping->gone) {
+      if (!r_.resume_under_way && e.listing_began >= r_.create_may_land_until) stopped();
+      return;
+    }
     if (!stopping->call_under_way) doubt_listing(stopping->ref);
     return;
   }
   if (auto* finished = find<Finished>()) {
-    if (finished->kept && ++r_.missing >= kMissingListings) doubt_listing(*finished->kept);
+    if (finished->kept && !finished->unseen && ++r_.missing >= kMissingListings) doubt_listing(*finished->kept);
     return;
   }
   const Instance* instance = current_instance();
   if (instance == nullptr || ++r_.missing < kMissingListings) return;
   if (instance->ref.id.empty()) return lost();
   doubt_listing(instance->ref);
+}
+
+/// Nothing came of the create. The same tag again: if we are wrong, the provider returns the instance that exists.
+void PodStep::not_bought(Creating& creating) {
+  if (ending()) return finish({});
+  ++creating.failures;
+  if (!creating.intent_written) {
+    creating.step = Creating::Step::kIntent;
+    return act(action::WriteIntent{});
+  }
+  creating.step = Creating::Step::kCreate;
+  act(action::Create{});
 }
 
 void PodStep::doubt_listing(const model::InstanceRef& ref) {
@@ -99,7 +115,11 @@ void PodStep::doubt_listing(const model::InstanceRef& ref) {
 }
 
 void PodStep::on(const event::InstanceGone&) {
-  if (is<Stopping>()) return stopped();
+  if (is<Stopping>()) return await_late_creates();
+  if (auto* creating = find<Creating>(); creating != nullptr && creating->known) {
+    creating->known.reset();
+    return not_bought(*creating);
+  }
   if (auto* finished = find<Finished>(); finished != nullptr && r_.missing >= kMissingListings) finished->kept.reset();
   if (r_.missing >= kMissingListings && current_instance() != nullptr) lost();
 }
@@ -139,9 +159,8 @@ void PodStep::adopt(const Instance& instance) {
   }
   on_instance(instance);
   if (!is<Booting>()) return;
-  // Creating again with the same tag carries an unfinished instance on: the create died half way, with a daemon or
-  // with its answer.
-  if (resumed && instance.state == InstanceState::kPending) act(action::Create{});
+  // The create died half way, with a daemon or with its answer.
+  if (resumed && instance.state == InstanceState::kPending) resume();
   wake_at(now_.steady + policy_.write_instance_after);
   wake_at(now_.steady + policy_.start_deadline);
 }
@@ -154,7 +173,7 @@ void PodStep::tick_booting(Booting& booting) {
   }
   if (booting.resume_at && now_.steady >= *booting.resume_at) {
     booting.resume_at.reset();
-    if (booting.instance.state == InstanceState::kPending) act(action::Create{});
+    if (booting.instance.state == InstanceState::kPending) resume();
   }
   wake_at(deadline);
 }
@@ -214,7 +233,15 @@ void PodStep::stand_in_for_missing_instance() {
 }
 
 void PodStep::lost() {
-  if (is<Booting>()) return start_failed("InstanceLost", "the instance vanished before it ran");
+  if (const Instance* instance = current_instance(); instance != nullptr && create_may_land()) {
+    Stopping stopping;
+    stopping.ref = instance->ref;
+    stopping.why = StopReason::kLost;
+    stopping.since = now_.steady;
+    enter(std::move(stopping));
+    return await_late_creates();
+  }
+  if (!r_.ran) return start_failed("InstanceLost", "the instance vanished before it ran");
   // Its work was done, and only sidecars were still to be stopped.
   if (work_is_over(r_)) {
     end_with_exits();

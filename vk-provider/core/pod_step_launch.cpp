@@ -19,17 +19,33 @@ using model::Admitted;
 using model::Choosing;
 using model::Creating;
 using model::StateAnnotation;
+using model::StopReason;
 using model::Waiting;
 using model::WaitReason;
 
 constexpr base::BackoffPolicy kApiBackoff{std::chrono::milliseconds(200), std::chrono::seconds(10)};
-constexpr Duration kLookUpEvery = std::chrono::seconds(1);
 constexpr Duration kSoldOutFor = std::chrono::seconds(30);
 constexpr Duration kProviderFullFor = std::chrono::minutes(5);
 constexpr Duration kProviderSickFor = std::chrono::minutes(1);
 constexpr Duration kUnwritableFor = std::chrono::minutes(5);
 // After so many refusals of the same purchase another offer is tried.
 constexpr int kCreateFailures = 3;
+
+/// True if it cannot be said whether the create bought something.
+bool is_unsure(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kNoCapacity:
+    case ErrorKind::kQuota:
+    case ErrorKind::kInvalid:
+    case ErrorKind::kUnsupported:
+    case ErrorKind::kImage:
+    case ErrorKind::kUnauthenticated:
+    case ErrorKind::kPermission:
+    case ErrorKind::kRateLimited:
+    case ErrorKind::kUnavailable: return false;
+    default: return true;
+  }
+}
 
 }  // namespace
 
@@ -51,11 +67,25 @@ void PodStep::on(const event::Joined& e) {
   }
   r_.ran = r_.ran || r_.observed.status.phase == model::PodPhase::kRunning;
   if (model::is_terminal(r_.observed.status.phase)) r_.outcome = observed_outcome();
+  // What never ran may have been asked for twice by the former daemon.
+  if (r_.placement && !r_.ran) r_.create_may_land_until = e.intent_may_land_until;
   if (e.instance) return adopt(*e.instance);
-  if (r_.outcome || (r_.deleting && !r_.placement)) return finish({});
+  std::optional<model::InstanceRef> known;
+  if (r_.placement && !r_.observed.state.record->instance.empty()) {
+    known.emplace();
+    known->provider = r_.placement->provider;
+    known->id = r_.observed.state.record->instance;
+    r_.containers = make_container_records(*r_.spec, r_.observed.status);
+  }
+  // One listing that leaves it out proves nothing.
+  if (known && r_.deleting) return stop(*std::move(known), StopReason::kDeleted);
+  if (r_.outcome && known) return finish_unseen(*std::move(known));
+  const bool may_stand = r_.placement && !r_.ran && now_.steady < e.intent_may_land_until;
+  if ((r_.outcome && !may_stand) || (r_.deleting && !r_.placement)) return finish({});
   if (r_.ran) return stand_in_for_missing_instance();
   if (!r_.placement) return choose();
   look_up(std::max(e.intent_may_land_until, now_.steady + r_.provider.settle_time));
+  find<Creating>()->known = std::move(known);
 }
 
 void PodStep::stand_as_placeholder() {
@@ -103,6 +133,7 @@ void PodStep::on(const event::Chosen& e) {
   r_.provider = e.provider;
   r_.price_cap = e.price_cap;
   r_.attempt = e.placement.attempt;
+  r_.create_may_land_until = {};
   r_.containers = make_container_records(*r_.spec, r_.observed.status);
   enter(Creating{});
   act(action::WriteIntent{});
@@ -129,13 +160,19 @@ void PodStep::on(const event::IntentFailed& e) {
   if (e.error.kind == ErrorKind::kInvalid || e.error.kind == ErrorKind::kPermission) {
     tell(true, "FailedToWriteIntent", "nothing is bought, because the pod cannot be written: " + e.error.message);
     r_.placement.reset();
+    --r_.attempt;  // there was none
     return wait(WaitReason::kStartFailed, e.error.message, now_.steady + kUnwritableFor);
   }
   retry_at(*creating, e.error, kApiBackoff);
 }
 
 void PodStep::on(const event::CreateFailed& e) {
-  if (auto* booting = find<model::Booting>()) return resume_failed(*booting, e.error);
+  if (std::exchange(r_.resume_under_way, false)) {
+    if (is_unsure(e.error.kind)) r_.create_may_land_until = now_.steady + r_.provider.settle_time;
+    if (auto* booting = find<model::Booting>()) return resume_failed(*booting, e.error);
+    if (auto* stopping = find<model::Stopping>(); stopping != nullptr && stopping->gone) await_late_creates();
+    return;
+  }
   auto* creating = find<Creating>();
   if (creating == nullptr || creating->step != Creating::Step::kCreate) return;
   switch (e.error.kind) {
@@ -219,10 +256,15 @@ void PodStep::retry_at(Creating& creating, const base::Error& error, const base:
   wake_at(creating.until);
 }
 
+void PodStep::resume() {
+  r_.resume_under_way = true;
+  act(action::Create{});
+}
+
 /// The instance exists, and the call that was to carry it on failed: again, until the start deadline ends it.
 void PodStep::resume_failed(model::Booting& booting, const base::Error& error) {
   if (error.kind == ErrorKind::kImage) {
-    return stop(booting.instance.ref, model::StopReason::kImagePull, error.message);
+    return stop(booting.instance.ref, StopReason::kImagePull, error.message);
   }
   if (booting.resume_failures++ == 0) tell(true, "FailedCreate", error.message);
   booting.resume_at =

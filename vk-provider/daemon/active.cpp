@@ -97,7 +97,7 @@ void Active::make_controllers(const std::string& cluster_id) {
   deps.policy.start_deadline = config_.placement.start_deadline;
   deps.policy.max_start_attempts = config_.placement.max_start_attempts;
   deps.create_deadline = config_.placement.create_deadline;
-  deps.may_create_until = [this](base::Deadline deadline) { return lease_.covers(deadline); };
+  deps.lease_covers = [this](base::Deadline deadline) { return lease_.covers(deadline); };
   deps.old_creates_end =
       lease_.handed_over() ? lease_.acquired_at() : lease_.acquired_at() + config_.placement.create_deadline;
   deps.ask_provider = [this](const base::ProviderName& name) {
@@ -110,7 +110,8 @@ void Active::make_controllers(const std::string& cluster_id) {
   sweep_ = std::make_unique<control::SweepController>(
       ownership, config_.placement.orphan_grace, providers_, client_, *d_.timers, *d_.metrics,
       [this](const base::PodUid& uid, int attempt) { return pods_->owns(uid, attempt); },
-      [this](const base::PodUid& uid) { return pods_->pods().find(uid) != nullptr; });
+      [this](const base::PodUid& uid) { return pods_->pods().find(uid) != nullptr; },
+      [this] { return lease_.covers(d_.timers->now()); });
   for (const auto& provider : providers_.all()) {
     provider_controllers_.push_back(std::make_unique<control::ProviderController>(
         *provider, ownership.prefix(), offers_, *d_.timers, *d_.random, *d_.metrics,

@@ -72,6 +72,7 @@ struct Creating {
   base::TimePoint until;
   int failures = 0;
   bool intent_written = false;
+  std::optional<InstanceRef> known{};  // stood on the pod when it was joined: gone only if a get says so
 };
 
 /// Bought, not yet running.
@@ -95,6 +96,7 @@ struct Stopping {
   bool hooks_ran = false;
   int hooks_left = 0;  // preStop hooks that are waited for before terminate
   int failures = 0;
+  bool gone = false;                                // it is; what a create under its tag may still buy is waited for
   std::optional<std::chrono::seconds> asked_grace;  // of the last terminate
   std::string message;                              // the provider's words for a failure
 };
@@ -108,6 +110,7 @@ struct Finished {
     kDeleted,   // asked for; a finalizer may hold the object
   };
   std::optional<InstanceRef> kept;
+  bool unseen = false;  // it stood on the pod when that was joined, and no listing has shown it; asked for when it goes
   Step step = Step::kResting;
   bool delete_under_way = false;
   base::TimePoint retry_at;
@@ -177,12 +180,14 @@ struct PodRecord {
   ProviderFacts provider;
   std::optional<base::Money> price_cap;  // of the profile, for the price that is read back
   int attempt = 0;
-  bool ran = false;            // was Running once: never bought again
-  bool preempted = false;      // the provider took the instance back
-  bool placeholder = false;    // of a DaemonSet that is everywhere: shown as Running, and nothing is bought
-  int missing = 0;             // complete listings in a row without its instance
-  int confirms = 0;            // how often a listing's word was doubted in this stage
-  base::TimePoint confirm_at;  // not doubted again before
+  bool ran = false;                       // was Running once: never bought again
+  bool resume_under_way = false;          // the create that carries an unfinished instance on is not answered
+  base::TimePoint create_may_land_until;  // a create of this attempt that was not answered may turn up until then
+  bool preempted = false;                 // the provider took the instance back
+  bool placeholder = false;               // of a DaemonSet that is everywhere: shown as Running, and nothing is bought
+  int missing = 0;                        // complete listings in a row without its instance
+  int confirms = 0;                       // how often a listing's word was doubted in this stage
+  base::TimePoint confirm_at;             // not doubted again before
   std::vector<ContainerRecord> containers;  // init containers in the order of the spec, then the main ones
   base::Boxed<Outcome> outcome;
 

@@ -72,6 +72,172 @@ TEST_CASE("an unfinished create that fails for its image gives the instance back
   CHECK(life.does<action::Terminate>());
 }
 
+TEST_CASE("the next attempt waits for the create that carried an unfinished instance on") {
+  Life life{test::a_pod(), with_state(false, "i-1")};
+  life.join(test::an_instance(InstanceState::kPending));
+  REQUIRE(life.does<action::Create>());
+  model::Instance failed = test::an_instance(InstanceState::kFailed);
+  model::Instance another = test::an_instance(InstanceState::kPending);
+  another.ref.id = base::InstanceId("i-2");
+
+  SECTION("it bought another one, which is ended first") {
+    life.on(event::InstanceSeen{failed});
+    REQUIRE(life.stage() == "stopping");
+    life.on(event::InstanceGone{});
+    CHECK(life.stage() == "stopping");
+    life.on(event::Created{another});
+    CHECK(life.stage() == "stopping");
+    REQUIRE(life.does<action::Terminate>());
+    CHECK(life.did<action::Terminate>()->ref.id == another.ref.id);
+    life.on(event::TerminateAccepted{});
+    life.on(event::InstanceGone{});
+    CHECK(life.stage() == "choosing");
+  }
+  SECTION("it bought another one before the first was gone") {
+    life.on(event::InstanceSeen{failed});
+    life.on(event::Created{another});
+    life.on(event::InstanceGone{});
+    CHECK(life.stage() == "stopping");
+    CHECK(life.does<action::LookUp>());
+    life.on(event::InstanceSeen{another});
+    REQUIRE(life.does<action::Terminate>());
+    CHECK(life.did<action::Terminate>()->ref.id == another.ref.id);
+  }
+  SECTION("it bought nothing") {
+    life.on(event::InstanceSeen{failed});
+    life.on(event::InstanceGone{});
+    life.fail_create(ErrorKind::kUnavailable);
+    CHECK(life.stage() == "choosing");
+  }
+  SECTION("it may have bought something: a complete listing after the settle time says") {
+    life.on(event::InstanceSeen{failed});
+    life.on(event::InstanceGone{});
+    life.fail_create(ErrorKind::kUnknownOutcome);
+    CHECK(life.does<action::LookUp>());
+    life.on(event::InstanceMissing{life.now.steady + 1s});
+    CHECK(life.stage() == "stopping");
+    life.pass(test::facts().settle_time);
+    life.on(event::Tick{});
+    CHECK(life.does<action::LookUp>());
+    life.on(event::InstanceSeen{failed});  // a listing that lags
+    CHECK(life.stage() == "stopping");
+    life.on(event::InstanceMissing{life.now.steady});
+    CHECK(life.stage() == "choosing");
+  }
+  SECTION("an instance that vanished by itself") {
+    life.pass(1s);
+    life.on(event::InstanceMissing{life.now.steady});
+    life.on(event::InstanceMissing{life.now.steady});
+    life.on(event::InstanceGone{});
+    CHECK(life.stage() == "stopping");
+    CHECK_FALSE(life.does<action::Choose>());
+    life.on(event::Created{another});
+    REQUIRE(life.does<action::Terminate>());
+    life.on(event::TerminateAccepted{});
+    life.on(event::InstanceGone{});
+    CHECK(life.told() == "InstanceLost");
+    CHECK(life.does<action::Choose>());
+  }
+  SECTION("a pod that is deleted goes after it, too") {
+    life.user_deletes(0s);
+    life.on(event::InstanceGone{});
+    CHECK(life.stage() == "stopping");
+    life.on(event::Created{another});
+    CHECK(life.did<action::Terminate>()->ref.id == another.ref.id);
+    life.on(event::InstanceGone{});
+    CHECK(life.stage() == "finished");
+  }
+}
+
+TEST_CASE("a create that the former daemon sent again is waited for when what it carried on ends") {
+  Life life{test::a_pod(), with_state(false, "i-1")};
+  event::Joined joined;
+  joined.instance = test::an_instance(InstanceState::kPending);
+  joined.provider = test::facts();
+  joined.intent_may_land_until = life.now.steady + 30s;
+  life.on(joined);
+  life.on(event::Created{test::an_instance(InstanceState::kPending)});
+  life.on(event::InstanceSeen{test::an_instance(InstanceState::kFailed)});
+  life.on(event::InstanceGone{});
+  CHECK(life.stage() == "stopping");
+  life.pass(31s);
+  life.on(event::InstanceMissing{life.now.steady});
+  CHECK(life.stage() == "choosing");
+}
+
+TEST_CASE("an instance that is named on the pod is asked for when the first listing leaves it out") {
+  event::Joined joined;
+  joined.provider = test::facts();
+  SECTION("one that did not run yet is asked for before the purchase is made again") {
+    Life life{test::a_pod(), with_state(false, "i-1")};
+    joined.intent_may_land_until = life.now.steady;
+    life.on(joined);
+    CHECK(life.does<action::LookUp>());
+    life.pass(test::facts().settle_time);
+    life.on(event::InstanceMissing{life.now.steady});
+    CHECK_FALSE(life.does<action::Create>());
+    REQUIRE(life.does<action::Confirm>());
+    CHECK(life.did<action::Confirm>()->ref.id.str() == "i-1");
+    SECTION("it is there") {
+      life.on(event::InstanceSeen{test::an_instance(InstanceState::kPending)});
+      CHECK(life.stage() == "booting");
+    }
+    SECTION("it is gone") {
+      life.on(event::InstanceGone{});
+      CHECK(life.does<action::Create>());
+      CHECK(life.record.placement->tag == test::a_placement().tag);
+    }
+    SECTION("the pod is deleted: it is told to end") {
+      life.user_deletes();
+      REQUIRE(life.does<action::Terminate>());
+      CHECK(life.did<action::Terminate>()->ref.id.str() == "i-1");
+    }
+  }
+  SECTION("of a pod that is being deleted it is told to end") {
+    model::ObservedPod observed = with_state(false, "i-1");
+    observed.deletion_timestamp = base::WallTime();
+    Life life{test::a_pod(), observed};
+    life.on(joined);
+    CHECK(life.stage() == "stopping");
+    REQUIRE(life.does<action::Terminate>());
+    CHECK(life.did<action::Terminate>()->ref.id.str() == "i-1");
+  }
+  SECTION("of a pod that has ended it is told to end before the object goes, and not asked for until then") {
+    model::ObservedPod observed = with_state(true, "i-1");
+    observed.status.phase = model::PodPhase::kFailed;
+    Life life{test::a_pod(), observed};
+    life.on(joined);
+    CHECK(life.stage() == "finished");
+    for (int i = 0; i < 3; ++i) {
+      life.pass(10s);
+      life.on(event::InstanceMissing{life.now.steady});
+      CHECK(life.last.empty());
+    }
+    SECTION("nothing shows it") {
+      life.user_deletes();
+      REQUIRE(life.does<action::Terminate>());
+      life.on(event::TerminateFailed{base::Error(ErrorKind::kNotFound, "no")});
+      life.on(event::InstanceGone{});
+      CHECK(life.stage() == "finished");
+      CHECK(life.does<action::CloseEntry>());
+    }
+    SECTION("a later listing shows that it runs: nobody pays for the work of a pod that has ended") {
+      life.on(event::InstanceSeen{test::an_instance(InstanceState::kRunning)});
+      CHECK(life.stage() == "stopping");
+      CHECK(life.does<action::Terminate>());
+    }
+  }
+}
+
+TEST_CASE("an attempt whose intent was not written is the next one, too") {
+  Life life;
+  life.join();
+  life.choose(1);
+  life.on(event::IntentFailed{base::Error(ErrorKind::kInvalid, "admission says no")});
+  CHECK(life.stage() == "waiting");
+  CHECK(life.record.attempt == 0);
+}
+
 TEST_CASE("nothing is bought when the intent meets a newer pod") {
   Life life;
   life.join();

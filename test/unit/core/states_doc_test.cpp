@@ -52,7 +52,7 @@ std::string words_of(const PodRecord& r) {
   if (const auto* c = std::get_if<model::Creating>(&r.stage)) text += "/" + step_word(c->step);
   if (const auto* s = std::get_if<model::Stopping>(&r.stage)) {
     text += "(" + std::string(to_string(s->why)) + ")";
-    text += s->call_under_way ? ", asking" : s->hooks_left > 0 ? ", hooks under way" : ", asked";
+    text += s->gone ? ", gone" : s->call_under_way ? ", asking" : s->hooks_left > 0 ? ", hooks under way" : ", asked";
   }
   if (const auto* f = std::get_if<model::Finished>(&r.stage)) {
     text += "/" + step_word(f->step);

@@ -210,6 +210,9 @@ inline std::vector<Situation> situations() {
   const std::vector<std::string> joins{"Joined(nothing)", "Joined(pending)", "Joined(running)",
                                        "Joined(provider unknown)"};
   const std::vector<std::string> ends{"InstanceGone"};
+  const std::vector<std::string> late{
+      "Created(pending)",      "Created(another)", "CreateFailed(unavailable)", "CreateFailed(unknown_outcome)",
+      "InstanceSeen(another)", "InstanceMissing",  "PodSeen(deleting)",         "Tick(due)"};
   const std::vector<std::string> hooks{"PodSeen(deleting)",
                                        "PodGone",
                                        "HookEnded(postStart)",
@@ -237,6 +240,9 @@ inline std::vector<Situation> situations() {
   add("creating/look_up", a_record(creating(Step::kLookUp)));
   add("creating/look_up, deleting", deleting(a_record(creating(Step::kLookUp))));
   add("booting", a_record(model::Booting{test::an_instance(InstanceState::kPending), kSteady}));
+  PodRecord resumed = a_record(model::Booting{test::an_instance(InstanceState::kPending), kSteady});
+  resumed.resume_under_way = true;
+  add("booting, unfinished create carried on", resumed);
   add("running", running());
   add("running, restartPolicy Never", running_once(true));
   add("running, restartPolicy Never, provider keeps nothing", running_once(false));
@@ -258,9 +264,19 @@ inline std::vector<Situation> situations() {
   add("stopping(boot_failed)", a_record(stopping(Stop::kBootFailed, false)), ends);
   add("stopping(start_timeout)", a_record(stopping(Stop::kStartTimeout, false)), ends);
   add("stopping(too_dear)", a_record(stopping(Stop::kTooDear, false)), ends);
-  add("stopping(lost)", a_record(stopping(Stop::kLost, false)), ends);
+  PodRecord lost = a_record(stopping(Stop::kLost, false));
+  lost.ran = true;
+  add("stopping(lost)", lost, ends);
   add("stopping(evicted)", failed(a_record(stopping(Stop::kEvicted, false))), ends);
   add("stopping(terminal_pod)", failed(a_record(stopping(Stop::kTerminalPod, false))), ends);
+  model::Stopping gone = stopping(Stop::kBootFailed, false);
+  gone.gone = true;
+  PodRecord unanswered = a_record(gone);
+  unanswered.resume_under_way = true;
+  add("stopping(boot_failed), gone, its create not answered", unanswered, late);
+  PodRecord may_land = a_record(gone);
+  may_land.create_may_land_until = kSteady + 1s;
+  add("stopping(boot_failed), gone, its create may have bought another", may_land, late);
   add("finished/resting", finished(End::kResting, false));
   add("finished/resting, instance kept", finished(End::kResting, true));
   add("finished/resting, deleting", deleting(finished(End::kResting, false)));
@@ -409,6 +425,12 @@ inline std::vector<Happening> happenings() {
   plain("InstanceSeen(over a limit)", event::InstanceSeen{evicted});
   plain("InstanceSeen(failed)", event::InstanceSeen{failed_instance(false)});
   plain("InstanceSeen(failed by image)", event::InstanceSeen{failed_instance(true)});
+  model::Instance another = test::an_instance(InstanceState::kPending);
+  another.ref.id = base::InstanceId("i-2");
+  plain("InstanceSeen(another)", event::InstanceSeen{another});
+  all.back().special = true;
+  plain("Created(another)", event::Created{another});
+  all.back().special = true;
   const Event missing = event::InstanceMissing{kSteady + 1s};
   plain("InstanceMissing", missing);
   add("InstanceMissing twice", [missing](const PodRecord&) { return std::vector<Event>{missing, missing}; });
