@@ -394,11 +394,11 @@ def test_a_gigabyte_of_log_comes_whole_in_little_memory_beside_a_reader_that_wai
         before = usage(world.daemon.child.pid).peak
         assert quick.stdout is not None
         for number, came in enumerate(quick.stdout, 1):
-            assert came.startswith(line(number)) and len(came) == width, came
+            assert came.startswith(line(number)) and len(came) == width + 1, came
         assert number == lines
         assert quick.wait(10) == 0
         grown = usage(world.daemon.child.pid).peak - before
-        assert grown < 16 * 1024, f"{grown} KiB for a log of {lines * width >> 20} MiB"
+        assert grown < 16 * 1024, f"{grown} KiB for a log of {lines * (width + 1)} bytes"
         assert waiting.readline().startswith(line(2))
 
 
