@@ -8,6 +8,8 @@ namespace spillway::control {
 namespace {
 
 constexpr base::Duration kFresh = std::chrono::seconds(1);
+// The API server's own service keeps its address for the life of a cluster.
+constexpr base::Duration kApiFresh = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -36,9 +38,12 @@ async::Task<ServiceCache::Services> ServiceCache::listed(std::string ns, base::D
     co_return base::fail(base::ErrorKind::kDeadline, "the services of the namespace were not listed in time");
   }
   // Measured against when this pod asked: however long a list takes, those who waited for it take it.
-  if (entry->began + kFresh <= asked) {
-    entry->began = timers_.now();
+  if (entry->good_until <= asked) {
+    const base::TimePoint began = timers_.now();
+    entry->good_until = began + kFresh;
+    const bool api = ns.empty();
     entry->services = co_await list(std::move(ns), deadline);
+    if (api && entry->services && !(*entry->services)->empty()) entry->good_until = began + kApiFresh;
   }
   co_return entry->services;
 }
@@ -59,7 +64,7 @@ async::Task<ServiceCache::Services> ServiceCache::list(std::string ns, base::Dea
 void ServiceCache::forget_old() {
   std::erase_if(entries_, [this](const auto& item) {
     // Nobody else holds it, so nobody lists.
-    return item.second.use_count() == 1 && item.second->began + kFresh <= timers_.now();
+    return item.second.use_count() == 1 && item.second->good_until <= timers_.now();
   });
 }
 

@@ -1,4 +1,5 @@
-// The services of a namespace, listed once for all pods that start within a second.
+// The services of a namespace, listed once for all pods that start within a second; that of the API server once a
+// minute.
 //
 // Owned by the pod resolver; reactor thread only. Two hundred pods of one namespace make one list, and a namespace in
 // which nothing starts is not looked at. Nothing is watched: the variables are those at the start.
@@ -28,7 +29,7 @@ class ServiceCache {
   struct Entry {
     explicit Entry(async::Timers& timers) : turn(timers, 1) {}
     async::Semaphore turn;  // of two who ask at once, one lists and the other takes what came
-    base::TimePoint began{};
+    base::TimePoint good_until{};
     base::Result<Services> services{};
   };
   /// Of one namespace; of an empty one the service default/kubernetes.

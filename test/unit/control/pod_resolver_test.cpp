@@ -152,12 +152,15 @@ TEST_CASE("two hundred pods of a namespace make one list of its services") {
   test::VirtualReactor reactor;
   test::ScriptedKubeApi api(reactor.timers);
   int lists = 0;
+  int api_services = 0;
   api.handler = [&](const kube::KubeRequest& request) -> std::optional<base::Result<kube::KubeResponse>> {
     kube::KubeResponse response;
     response.body = R"({"metadata":{"name":"kubernetes"},"spec":{"clusterIP":"10.0.0.1"}})";
     if (request.target.find("?limit=") != std::string::npos) {
       ++lists;
       response.body = R"({"metadata":{"resourceVersion":"1"},"items":[]})";
+    } else {
+      ++api_services;
     }
     return response;
   };
@@ -181,6 +184,12 @@ TEST_CASE("two hundred pods of a namespace make one list of its services") {
   start(1);
   reactor.run_for(100ms);
   CHECK(lists == 2);
+  // The API server's keeps its address, and is read once a minute.
+  CHECK(api_services == 1);
+  reactor.run_for(1min);
+  start(1);
+  reactor.run_for(100ms);
+  CHECK(api_services == 2);
 }
 
 TEST_CASE("services that cannot be listed stop the pod, and say why") {
