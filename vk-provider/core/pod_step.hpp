@@ -103,6 +103,9 @@ class PodStep {
   void tick_creating(model::Creating& creating);
   void not_bought(model::Creating& creating);
 
+  /// What the record on the pod names; no value if it names none.
+  std::optional<model::InstanceRef> named_instance() const;
+
   // nothing is bought
   void stand_as_placeholder();
   void end_placeholder();
@@ -118,7 +121,7 @@ class PodStep {
   void doubt_listing(const model::InstanceRef& ref);
 
   /// The pod ran, and a complete listing of its provider does not hold its instance. One listing proves nothing.
-  void stand_in_for_missing_instance();
+  void stand_in_for_missing_instance(std::optional<model::InstanceRef> known);
   void lost();
   void fail_as_lost();
 
@@ -145,6 +148,7 @@ class PodStep {
   void heed_active_deadline();
   void end_because_terminal();
   void on_delete();
+  void enter_stopping(model::InstanceRef ref, model::StopReason why, std::string message);
   void stop(model::InstanceRef ref, model::StopReason why, std::string message = {});
   void terminate(model::Stopping& stopping);
   /// What the instance may take to end, as things stand.
@@ -159,8 +163,6 @@ class PodStep {
 
   // the end
   void finish(std::optional<model::InstanceRef> kept);
-  /// What stands on the pod may exist still, although a listing does not show it.
-  void finish_unseen(model::InstanceRef ref);
   void delete_pod(model::Finished& finished);
 
   /// The terminal status is published first, then the entry is closed, then the object goes.

@@ -131,13 +131,17 @@ void PodStep::on_delete() {
   }
 }
 
-void PodStep::stop(model::InstanceRef ref, StopReason why, std::string message) {
+void PodStep::enter_stopping(model::InstanceRef ref, StopReason why, std::string message) {
   Stopping stopping;
   stopping.message = std::move(message);
   stopping.ref = std::move(ref);
   stopping.why = why;
   stopping.since = now_.steady;
   enter(std::move(stopping));
+}
+
+void PodStep::stop(model::InstanceRef ref, StopReason why, std::string message) {
+  enter_stopping(std::move(ref), why, std::move(message));
   run_pre_stop_hooks(*find<Stopping>());
   await_pre_stop_hooks(*find<Stopping>());
 }
@@ -227,13 +231,6 @@ void PodStep::finish(std::optional<model::InstanceRef> kept) {
   if (r_.deleting && find<Finished>()->kept)
     return stop(model::InstanceRef(*find<Finished>()->kept), StopReason::kDeleted);
   progress_finish();
-}
-
-void PodStep::finish_unseen(model::InstanceRef ref) {
-  Finished finished;
-  finished.kept = std::move(ref);
-  finished.unseen = true;
-  enter(std::move(finished));
 }
 
 void PodStep::delete_pod(Finished& finished) {

@@ -220,12 +220,11 @@ std::string PodStep::started_message() const {
          r_.placement->price_per_hour.to_dollars() + " per hour";
 }
 
-void PodStep::stand_in_for_missing_instance() {
+void PodStep::stand_in_for_missing_instance(std::optional<model::InstanceRef> known) {
   Instance instance;
   if (r_.placement) instance.ref.provider = r_.placement->provider;
-  if (r_.observed.state.record) instance.ref.id = r_.observed.state.record->instance;
+  if (known) instance.ref = *std::move(known);
   r_.containers = make_container_records(*r_.spec, r_.observed.status);
-  if (r_.deleting && !instance.ref.id.empty()) return stop(instance.ref, StopReason::kDeleted);
   enter(Running{instance});
   r_.missing = 1;
   if (!r_.placement) return lost();
@@ -234,11 +233,7 @@ void PodStep::stand_in_for_missing_instance() {
 
 void PodStep::lost() {
   if (const Instance* instance = current_instance(); instance != nullptr && create_may_land()) {
-    Stopping stopping;
-    stopping.ref = instance->ref;
-    stopping.why = StopReason::kLost;
-    stopping.since = now_.steady;
-    enter(std::move(stopping));
+    enter_stopping(instance->ref, StopReason::kLost, {});
     return await_late_creates();
   }
   if (!r_.ran) return start_failed("InstanceLost", "the instance vanished before it ran");

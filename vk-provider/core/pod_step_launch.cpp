@@ -31,9 +31,16 @@ constexpr Duration kUnwritableFor = std::chrono::minutes(5);
 // After so many refusals of the same purchase another offer is tried.
 constexpr int kCreateFailures = 3;
 
-/// True if it cannot be said whether the create bought something.
-bool is_unsure(ErrorKind kind) {
+/// True if it cannot be said whether a create that failed so bought something.
+bool may_have_bought(ErrorKind kind) {
   switch (kind) {
+    case ErrorKind::kNotFound:
+    case ErrorKind::kConflict:
+    case ErrorKind::kGone:
+    case ErrorKind::kDeadline:
+    case ErrorKind::kUnknownOutcome:
+    case ErrorKind::kCancelled:
+    case ErrorKind::kInternal: return true;
     case ErrorKind::kNoCapacity:
     case ErrorKind::kQuota:
     case ErrorKind::kInvalid:
@@ -43,8 +50,8 @@ bool is_unsure(ErrorKind kind) {
     case ErrorKind::kPermission:
     case ErrorKind::kRateLimited:
     case ErrorKind::kUnavailable: return false;
-    default: return true;
   }
+  return true;
 }
 
 }  // namespace
@@ -70,22 +77,28 @@ void PodStep::on(const event::Joined& e) {
   // What never ran may have been asked for twice by the former daemon.
   if (r_.placement && !r_.ran) r_.create_may_land_until = e.intent_may_land_until;
   if (e.instance) return adopt(*e.instance);
-  std::optional<model::InstanceRef> known;
-  if (r_.placement && !r_.observed.state.record->instance.empty()) {
-    known.emplace();
-    known->provider = r_.placement->provider;
-    known->id = r_.observed.state.record->instance;
-    r_.containers = make_container_records(*r_.spec, r_.observed.status);
-  }
+  std::optional<model::InstanceRef> known = named_instance();
+  if (known) r_.containers = make_container_records(*r_.spec, r_.observed.status);
   // One listing that leaves it out proves nothing.
   if (known && r_.deleting) return stop(*std::move(known), StopReason::kDeleted);
-  if (r_.outcome && known) return finish_unseen(*std::move(known));
-  const bool may_stand = r_.placement && !r_.ran && now_.steady < e.intent_may_land_until;
-  if ((r_.outcome && !may_stand) || (r_.deleting && !r_.placement)) return finish({});
-  if (r_.ran) return stand_in_for_missing_instance();
+  if (known && r_.outcome) {
+    finish(std::move(known));
+    find<model::Finished>()->unseen = true;
+    return;
+  }
+  if ((r_.outcome && !create_may_land()) || (r_.deleting && !r_.placement)) return finish({});
+  if (r_.ran) return stand_in_for_missing_instance(std::move(known));
   if (!r_.placement) return choose();
   look_up(std::max(e.intent_may_land_until, now_.steady + r_.provider.settle_time));
   find<Creating>()->known = std::move(known);
+}
+
+std::optional<model::InstanceRef> PodStep::named_instance() const {
+  if (!r_.placement || r_.observed.state.record->instance.empty()) return std::nullopt;
+  model::InstanceRef ref;
+  ref.provider = r_.placement->provider;
+  ref.id = r_.observed.state.record->instance;
+  return ref;
 }
 
 void PodStep::stand_as_placeholder() {
@@ -168,13 +181,14 @@ void PodStep::on(const event::IntentFailed& e) {
 
 void PodStep::on(const event::CreateFailed& e) {
   if (std::exchange(r_.resume_under_way, false)) {
-    if (is_unsure(e.error.kind)) r_.create_may_land_until = now_.steady + r_.provider.settle_time;
+    if (may_have_bought(e.error.kind)) r_.create_may_land_until = now_.steady + r_.provider.settle_time;
     if (auto* booting = find<model::Booting>()) return resume_failed(*booting, e.error);
     if (auto* stopping = find<model::Stopping>(); stopping != nullptr && stopping->gone) await_late_creates();
     return;
   }
   auto* creating = find<Creating>();
   if (creating == nullptr || creating->step != Creating::Step::kCreate) return;
+  if (may_have_bought(e.error.kind)) return look_up(now_.steady + r_.provider.settle_time);
   switch (e.error.kind) {
     case ErrorKind::kNoCapacity:
       act(action::CoolDown{r_.placement->provider, r_.placement->offer, kSoldOutFor});
@@ -190,10 +204,7 @@ void PodStep::on(const event::CreateFailed& e) {
       act(action::Refuse{"provider " + r_.placement->provider.str() + " refuses the pod: " + e.error.message});
       return;
     case ErrorKind::kImage: return image_failed(e.error.message);
-    case ErrorKind::kUnauthenticated:
-    case ErrorKind::kPermission:
-    case ErrorKind::kRateLimited:
-    case ErrorKind::kUnavailable:
+    default:  // no credentials, no permission, too fast, away
       if (ending()) return finish({});
       if (creating->failures == 0) tell(true, "FailedCreate", e.error.message);
       if (creating->failures + 1 >= kCreateFailures) {
@@ -201,7 +212,6 @@ void PodStep::on(const event::CreateFailed& e) {
         return try_next_offer();
       }
       return retry_at(*creating, e.error, kProviderBackoff);
-    default: return look_up(now_.steady + r_.provider.settle_time);
   }
 }
 
