@@ -40,10 +40,10 @@ async::Task<ServiceCache::Services> ServiceCache::listed(std::string ns, base::D
   // Measured against when this pod asked: however long a list takes, those who waited for it take it.
   if (entry->good_until <= asked) {
     const base::TimePoint began = timers_.now();
-    entry->good_until = began + kFresh;
     const bool api = ns.empty();
     entry->services = co_await list(std::move(ns), deadline);
-    if (api && entry->services && !(*entry->services)->empty()) entry->good_until = began + kApiFresh;
+    const bool found = entry->services && !(*entry->services)->empty();
+    entry->good_until = began + (api && found ? kApiFresh : kFresh);
   }
   co_return entry->services;
 }
