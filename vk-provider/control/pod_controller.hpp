@@ -132,6 +132,9 @@ class PodController {
   async::Loop run_hook(base::PodUid uid, core::action::RunHook hook);
 
   void finish_recovery();
+  /// A complete listing does not hold what these pods expect.
+  void tell_missing(const base::ProviderName& provider, const std::unordered_set<base::PodUid>& present,
+                    base::TimePoint began);
 
   // The purchase and the rest of provider calls (pod_purchase.cpp).
   void choose(const base::PodUid& uid, PodEntry& entry);
