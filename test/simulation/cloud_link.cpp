@@ -87,11 +87,7 @@ async::Task<T> CloudLink::call(bool is_write, base::Deadline deadline, Work<T> w
 }
 
 void CloudLink::told(std::span<const model::Instance> instances) {
-  if (!site_.lies) return;
-  for (const model::Instance& instance : instances) {
-    InstanceFacts* const facts = world_.facts().find_instance(site_.index, instance.ref.id.str());
-    if (facts != nullptr) facts->told.insert(machine_.name());
-  }
+  if (site_.lies) world_.facts().told(site_.index, instances, machine_.name());
 }
 
 void CloudLink::count(fake::Call call) {

@@ -35,7 +35,7 @@ class CloudLink final : public providers::fake::FakeCloudApi {
   template <class T>
   async::Task<T> call(bool is_write, base::Deadline deadline, Work<T> work);
   void count(providers::fake::Call call);
-  /// The daemon knows of these from now on.
+  /// Noted where it matters: of a cloud that lies.
   void told(std::span<const model::Instance> instances);
 
   World& world_;

@@ -157,11 +157,6 @@ void Facts::instance_gone(int cloud, const std::string& id, base::TimePoint now)
   instances_.erase(it);
 }
 
-InstanceFacts* Facts::find_instance(int cloud, const std::string& id) {
-  const auto it = instances_.find(key(cloud, id));
-  return it == instances_.end() ? nullptr : &it->second;
-}
-
 const InstanceFacts* Facts::find_instance(int cloud, const std::string& id) const {
   const auto it = instances_.find(key(cloud, id));
   return it == instances_.end() ? nullptr : &it->second;
@@ -172,6 +167,13 @@ void Facts::listed(int cloud, const std::vector<model::Instance>& shown, base::T
     if (instance.cloud != cloud || instance.uid.empty() || instance.since >= since_before) continue;
     const auto is_it = [&](const model::Instance& other) { return other.ref.id.str() == instance.id; };
     if (std::ranges::none_of(shown, is_it)) instance.hidden = true;
+  }
+}
+
+void Facts::told(int cloud, std::span<const model::Instance> shown, const std::string& daemon) {
+  for (const model::Instance& instance : shown) {
+    const auto it = instances_.find(key(cloud, instance.ref.id.str()));
+    if (it != instances_.end()) it->second.told.insert(daemon);
   }
 }
 

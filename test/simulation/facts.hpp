@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -93,10 +94,11 @@ class Facts {
 
   InstanceFacts& instance_seen(int cloud, const providers::fake::Sight& sight);
   void instance_gone(int cloud, const std::string& id, base::TimePoint now);
-  InstanceFacts* find_instance(int cloud, const std::string& id);
   const InstanceFacts* find_instance(int cloud, const std::string& id) const;
   /// A listing that calls itself complete shows these: what it should show and does not is hidden.
   void listed(int cloud, const std::vector<model::Instance>& shown, base::TimePoint since_before);
+  /// These were shown to a daemon, which knows of them from now on.
+  void told(int cloud, std::span<const model::Instance> shown, const std::string& daemon);
   /// Existing instances of one pod.
   std::vector<const InstanceFacts*> instances_of(const std::string& uid) const;
   /// Whether a cloud has held one of ours since before that.
