@@ -61,8 +61,7 @@ class RemoteFixture : public ExecFixture {
     host.endpoint.scheme = net::Endpoint::Scheme::kHttp;
     host.endpoint.host = "127.0.0.1";
     host.endpoint.port = door.local_endpoint().port();
-    stop_daemon();
-    daemon = start_daemon(std::move(host));
+    restart_daemon(std::move(host));
   }
   /// While the door is there.
   ~RemoteFixture() {
@@ -85,16 +84,10 @@ TEST_CASE_METHOD(ExecFixture, "docker dial: a port that listens on 127.0.0.1 alo
 }
 
 TEST_CASE_METHOD(ExecFixture, "docker dial: 20 MB go both ways, and each half ends by itself", "[docker]") {
-  constexpr size_t kSize = 20'000'000;
   start_pod("spw-it-dial-3", pod("exec nc -ll -p 8082 -e cat"));
   const auto stream = dial_soon(8082);
   const size_t before = peak_memory();
-  bool written = false;
-  group.spawn(write_pattern(*stream, kSize, soon(), written));
-  const auto came = reactor.run(check_pattern(*stream, soon()));
-  REQUIRE(came);
-  CHECK(*came == kSize);
-  CHECK(written);
+  check_copied(*stream, *stream, 20'000'000);
   CHECK(peak_memory() - before < 8'000'000);
 }
 
@@ -128,15 +121,9 @@ TEST_CASE_METHOD(ExecFixture, "docker dial: the death of a stream ends its relay
 
 TEST_CASE_METHOD(RemoteFixture, "docker dial: an engine that is reached over TCP connects to its pods, too",
                  "[docker]") {
-  constexpr size_t kSize = 20'000'000;
   start_pod("spw-it-dial-6", pod("echo started; exec nc -ll -p 8086 -e cat"));
   const auto stream = dial_soon(8086);
-  bool written = false;
-  group.spawn(write_pattern(*stream, kSize, soon(), written));
-  const auto came = reactor.run(check_pattern(*stream, soon()));
-  REQUIRE(came);
-  CHECK(*came == kSize);
-  CHECK(written);
+  check_copied(*stream, *stream, 20'000'000);
 
   provider::ExecOptions cat = shell("cat; exit 9");
   cat.stdin_open = true;

@@ -112,6 +112,16 @@ class ExecFixture : public DockerFixture {
     return finish(**session);
   }
 
+  /// Sends so many bytes of the pattern to a process that copies them, and looks at what comes back.
+  void check_copied(async::ByteStream& to, async::ByteStream& from, size_t size) {
+    bool written = false;
+    group.spawn(write_pattern(to, size, soon(), written));
+    const auto came = reactor.run(check_pattern(from, soon()));
+    REQUIRE(came);
+    CHECK(*came == size);
+    CHECK(written);
+  }
+
   /// Until the words have come; what follows them in the same piece is lost.
   bool read_until(async::ByteStream& stream, const std::string& words) {
     std::string all;

@@ -30,19 +30,13 @@ TEST_CASE_METHOD(ExecFixture, "docker exec: outputs are apart and the exit code 
 }
 
 TEST_CASE_METHOD(ExecFixture, "docker exec: 100 MB go in and come back, and are kept nowhere", "[docker]") {
-  constexpr size_t kSize = 100'000'000;
   start_pod("spw-it-exec-2");
   provider::ExecOptions cat = shell("cat; echo done >&2");
   cat.stdin_open = true;
   auto session = open(cat);
   REQUIRE(session);
   const size_t before = peak_memory();
-  bool written = false;
-  group.spawn(write_pattern(*(*session)->input(), kSize, soon(), written));
-  const auto came = reactor.run(check_pattern((*session)->output(), soon()));
-  REQUIRE(came);
-  CHECK(*came == kSize);
-  CHECK(written);
+  check_copied(*(*session)->input(), (*session)->output(), 100'000'000);
   CHECK(peak_memory() - before < 8'000'000);
   CHECK(finish(**session).errors == "done\n");
 }

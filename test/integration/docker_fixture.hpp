@@ -23,11 +23,15 @@
 
 namespace spillway::test {
 
+/// What the runner set this variable to: `what` it names.
+inline std::string from_runner(const std::string& variable, const std::string& what) {
+  const char* const value = std::getenv(variable.c_str());
+  if (value == nullptr) throw std::runtime_error(variable + " must name " + what);
+  return value;
+}
+
 inline std::string engine_socket() {
-  const char* const socket = std::getenv("SPILLWAY_TEST_DOCKER_SOCKET");
-  if (socket == nullptr)
-    throw std::runtime_error("SPILLWAY_TEST_DOCKER_SOCKET must name the socket of a Docker engine");
-  return socket;
+  return from_runner("SPILLWAY_TEST_DOCKER_SOCKET", "the socket of a Docker engine");
 }
 
 inline std::string engine_image() {
@@ -38,8 +42,7 @@ inline std::string engine_image() {
 /// Cuts the power of the engine, and returns when it answers again: SPILLWAY_TEST_DOCKER_POWER names a Unix socket of
 /// which each connection is one cut.
 inline void cut_power() {
-  const char* const path = std::getenv("SPILLWAY_TEST_DOCKER_POWER");
-  if (path == nullptr) throw std::runtime_error("SPILLWAY_TEST_DOCKER_POWER must name the socket of a power switch");
+  const std::string path = from_runner("SPILLWAY_TEST_DOCKER_POWER", "the socket of a power switch");
   boost::asio::io_context own;
   boost::asio::local::stream_protocol::socket power(own);
   power.connect({path});
@@ -91,9 +94,9 @@ class DockerFixture {
     if (daemon) reactor.run(daemon->stop());
     daemon.reset();
   }
-  void restart_daemon() {
+  void restart_daemon(providers::docker::HostConfig host = host_config()) {
     stop_daemon();
-    daemon = start_daemon();
+    daemon = start_daemon(std::move(host));
   }
 
   base::Deadline soon() { return reactor.timers.now() + std::chrono::seconds(30); }

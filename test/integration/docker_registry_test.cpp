@@ -39,11 +39,7 @@ int free_port(RealReactor& reactor) {
   return acceptor.local_endpoint().port();
 }
 
-std::string registry_program() {
-  const char* const path = std::getenv("SPILLWAY_TEST_REGISTRY");
-  if (path == nullptr) throw std::runtime_error("SPILLWAY_TEST_REGISTRY must name the program of a registry");
-  return path;
-}
+std::string registry_program() { return from_runner("SPILLWAY_TEST_REGISTRY", "the program of a registry"); }
 
 /// Runs until the case ends.
 class RealRegistry {

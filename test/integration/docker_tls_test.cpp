@@ -17,20 +17,14 @@ using base::ErrorKind;
 
 namespace {
 
-std::string wanted(const char* name) {
-  const char* const value = std::getenv(name);
-  if (value == nullptr) throw std::runtime_error(std::string(name) + " must be set");
-  return value;
-}
-
 std::string file(const std::string& name) {
-  std::ifstream in(wanted("SPILLWAY_TEST_DOCKER_CERTIFICATES") + "/" + name);
+  std::ifstream in(from_runner("SPILLWAY_TEST_DOCKER_CERTIFICATES", "a folder with certificates") + "/" + name);
   if (!in) throw std::runtime_error(name + " cannot be read");
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
 providers::docker::HostConfig tls_host() {
-  const std::string address = wanted("SPILLWAY_TEST_DOCKER_TLS");
+  const std::string address = from_runner("SPILLWAY_TEST_DOCKER_TLS", "the host:port of a Docker engine");
   const size_t colon = address.rfind(':');
   providers::docker::HostConfig host = DockerFixture::host_config();
   host.endpoint = net::Endpoint();
@@ -45,28 +39,19 @@ providers::docker::HostConfig tls_host() {
 
 class TlsFixture : public ExecFixture {
  public:
-  TlsFixture() {
-    stop_daemon();
-    daemon = start_daemon(tls_host());
-  }
+  TlsFixture() { restart_daemon(tls_host()); }
 };
 
 }  // namespace
 
 TEST_CASE_METHOD(TlsFixture, "docker over TLS: the end of input is passed on, and the output comes whole after it",
                  "[docker]") {
-  constexpr size_t kSize = 20'000'000;
   start_pod("spw-it-tls-1");
   provider::ExecOptions cat = shell("cat; echo done >&2; exit 7");
   cat.stdin_open = true;
   auto session = open(cat);
   REQUIRE(session);
-  bool written = false;
-  group.spawn(write_pattern(*(*session)->input(), kSize, soon(), written));
-  const auto came = reactor.run(check_pattern((*session)->output(), soon()));
-  REQUIRE(came);
-  CHECK(*came == kSize);
-  CHECK(written);
+  check_copied(*(*session)->input(), (*session)->output(), 20'000'000);
   const Finished finished = finish(**session);
   CHECK(finished.errors == "done\n");
   CHECK(finished.exit_code == 7);
@@ -85,8 +70,7 @@ TEST_CASE_METHOD(DockerFixture, "docker over TLS: without our certificate the en
   providers::docker::HostConfig host = tls_host();
   host.endpoint.client_cert_pem.clear();
   host.endpoint.client_key_pem = base::Secret();
-  stop_daemon();
-  daemon = start_daemon(std::move(host));
+  restart_daemon(std::move(host));
   const auto refused = create(placement("spw-it-tls-3"), lasting_pod());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::kUnavailable);
@@ -96,8 +80,7 @@ TEST_CASE_METHOD(DockerFixture, "docker over TLS: an engine with a certificate o
                  "[docker]") {
   providers::docker::HostConfig host = tls_host();
   host.endpoint.ca_pem = file("other.crt");
-  stop_daemon();
-  daemon = start_daemon(std::move(host));
+  restart_daemon(std::move(host));
   const auto refused = create(placement("spw-it-tls-4"), lasting_pod());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::kUnavailable);
