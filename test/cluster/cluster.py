@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import ssl
@@ -232,12 +233,15 @@ class Cluster:
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         headers = {"Content-Type": content_type} if data is not None else {}
         kept = getattr(self._local, "connection", None)
+        if kept is not None and _is_over(kept):
+            kept.close()
+            kept = self._local.connection = None
         if kept is not None:
             try:
                 return _exchange(kept, method, path, data, headers, timeout)
             except (OSError, http.client.HTTPException):
-                # The server closes idle connections and loses all of them in a restart. A request
-                # that may have been carried out is not repeated, except where that does no harm.
+                # The server may have closed it at this moment, or restarted. A request that may
+                # have been carried out is not repeated, except where that does no harm.
                 kept.close()
                 self._local.connection = None
                 if method not in ("GET", "HEAD", "PUT", "DELETE"):
@@ -452,6 +456,16 @@ class Cluster:
         """Sends a signal to every process of the cluster (SIGSTOP and SIGCONT freeze and thaw)."""
         for child in self._require().children:
             child.send_signal(number)
+
+
+def _is_over(connection: http.client.HTTPConnection) -> bool:
+    """True if the server has closed a connection that waits for the next request."""
+    if connection.sock is None:
+        return False
+    poller = select.poll()
+    poller.register(connection.sock, select.POLLIN)
+    # Nothing is owed to us: whatever can be read is its end.
+    return bool(poller.poll(0))
 
 
 def _exchange(

@@ -13,6 +13,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -82,9 +83,16 @@ def test_the_api_server_restarts_on_its_port_and_keeps_objects(
 ) -> None:
     cluster = new_cluster()
     server, pid = cluster.server, cluster.apiserver.pid
-    body = {"metadata": {"name": "kept"}}
-    assert cluster.api("POST", "/api/v1/namespaces/default/configmaps", body)[0] == 201
-    cluster.restart_apiserver()
+
+    def create(name: str) -> int:
+        path = "/api/v1/namespaces/default/configmaps"
+        return cluster.api("POST", path, {"metadata": {"name": name}})[0]
+
+    # A thread of its own keeps a connection that ends while it does nothing.
+    with ThreadPoolExecutor(max_workers=1) as other:
+        assert other.submit(create, "kept").result() == 201
+        cluster.restart_apiserver()
+        assert other.submit(create, "another").result() == 201
     assert cluster.server == server
     assert cluster.apiserver.pid != pid
     assert cluster.get("/api/v1/namespaces/default/configmaps/kept")["metadata"]["name"] == "kept"

@@ -79,7 +79,11 @@ class Worlds:
         """A world without a daemon. `host` and `cloud` go to the docker host and the fake cloud."""
         directory = self._short_tmp / f"w{uuid.uuid4().hex[:6]}"
         keeper = Keeper("e2e", directory)
-        world = World(cluster or self._cluster, rights or self._rights, keeper, **options)
+        try:
+            world = World(cluster or self._cluster, rights or self._rights, keeper, **options)
+        except BaseException:
+            keeper.close()
+            raise
         self.made.append(world)
         for kind in kinds or ("fake",):
             world.backends.append(self._backend(kind, world, engine, host or {}, cloud or {}))
