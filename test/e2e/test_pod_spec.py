@@ -184,7 +184,8 @@ def test_a_missing_configmap_keeps_the_pod_waiting_until_it_appears(world: World
 
 
 def test_readiness_follows_the_probe_and_liveness_restarts_the_container(world: World) -> None:
-    probe = {"periodSeconds": 1, "failureThreshold": 1}
+    # A machine that is busy for a second must not fail it.
+    probe = {"periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 20}
     uid = create(
         world,
         "probed",

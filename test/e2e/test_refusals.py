@@ -121,8 +121,12 @@ def test_a_missing_config_map_is_waited_for(make_world: Worlds) -> None:
     uid = world.create_pod("p", container=container)
     wait_for(lambda: world.events(uid), "an event says so")
     assert "settings" in world.events(uid)[0]["message"]
-    pod = world.pod("p")
-    assert container_state(pod)[1]["reason"] == "CreateContainerConfigError"
+    # The event may come before the status.
+    world.wait_pod(
+        "p",
+        lambda p: bool(p) and container_state(p)[1].get("reason") == "CreateContainerConfigError",
+        "CreateContainerConfigError",
+    )
     assert world.tags() == []
     path = f"/api/v1/namespaces/{world.namespace}/configmaps"
     body = {"metadata": {"name": "settings"}, "data": {"A": "b"}}
