@@ -2,6 +2,7 @@
 
     test/lint/run                    all checks
     test/lint/run arrows format      only these
+    test/lint/run --skip test-names  all but this (it takes as long as the rest, and finds names only)
     test/lint/run --root DIR         of another tree (the self-test plants faults in one)
 
 Prints `ok <check>` or `FAIL <check>` with what is wrong; the last line is `N passed, N failed`.
@@ -145,18 +146,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "format": tool_checks.clang_format,
         "headers-alone": tool_checks.headers_alone,
         "clang-tidy": tool_checks.clang_tidy,
+        "test-names": tool_checks.test_names,
     }
     parser = argparse.ArgumentParser(description="Checks the sources.")
     parser.add_argument("checks", nargs="*", metavar="CHECK", help=" ".join(checks))
+    parser.add_argument("--skip", action="append", default=[], metavar="CHECK", help="leave it out")
     parser.add_argument("--root", type=pathlib.Path, default=REPOSITORY)
     options = parser.parse_args(arguments)
-    for name in options.checks:
+    for name in options.checks + options.skip:
         if name not in checks:
             parser.error(f"no check is called {name}; there are {' '.join(checks)}")
 
     context = Context(options.root.resolve())
     failed = 0
-    chosen = options.checks or list(checks)
+    chosen = [name for name in options.checks or checks if name not in options.skip]
     for name in chosen:
         begun = time.monotonic()
         faults = checks[name](context)

@@ -123,7 +123,7 @@ FAULTS = [
      "#include <string>\n#include <utility>\nstd::size_t f(std::string s) {\n  std::string t = std::move(s);\n"
      "  return s.size() + t.size();\n}\n", "bugprone-use-after-move"),
     ("clang-tidy", "vk-provider/base/x.cpp", "int broken(\n", "error"),
-    ("clang-tidy", "test/unit/x_test.cpp", "int BadName() { return 1; }\n", "readability-identifier-naming"),
+    ("test-names", "test/unit/x_test.cpp", "int BadName() { return 1; }\n", "readability-identifier-naming"),
 ]  # fmt: skip
 
 

@@ -84,21 +84,28 @@ _IN_TESTS = "--checks=-*,readability-identifier-naming"
 
 
 def clang_tidy(context: Context) -> list[str]:
+    product = [name for name in context.tree.sources(".cpp") if not name.startswith("test/")]
+    return _tidy(context, product, [])
+
+
+def test_names(context: Context) -> list[str]:
+    tests = [name for name in context.tree.sources(".cpp") if name.startswith("test/")]
+    return _tidy(context, tests, [_IN_TESTS])
+
+
+def _tidy(context: Context, names: list[str], options: list[str]) -> list[str]:
     _generate(context)
-    settings = (context.tree.text(".clang-tidy") + _IN_TESTS).encode()
+    settings = (context.tree.text(".clang-tidy") + "".join(options)).encode()
 
     def check(name: str) -> str:
-        less = [_IN_TESTS] if name.startswith("test/") else []
-        code, output = context.run([_TIDY, "--quiet", *less, name, "--", *_FLAGS])
+        code, output = context.run([_TIDY, "--quiet", *options, name, "--", *_FLAGS])
         if code == 0:
             return ""
         wanted = re.sub(r"^(?:\d+ warnings?.*generated\.|Suppressed .*|Use -header-filter.*|\d+ warnings treated.*)\n",
                         "", output, flags=re.MULTILINE)  # fmt: skip
         return wanted
 
-    faults = context.each(
-        context.tree.sources(".cpp"), b"tidy" + _version(_TIDY) + settings + " ".join(_FLAGS).encode(), check
-    )
+    faults = context.each(names, b"tidy" + _version(_TIDY) + settings + " ".join(_FLAGS).encode(), check)
     # A fault in a header shows up in every file that includes it; once is enough.
     seen: set[str] = set()
     once = []
