@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdint>
-#include <numeric>
-#include <utility>
-#include <vector>
+
+#include "vk-provider/base/nearest.hpp"
 
 namespace spillway::daemon {
 namespace {
@@ -16,17 +13,6 @@ namespace {
 constexpr std::size_t kMaxLabel = 63;
 constexpr std::size_t kMaxSubdomain = 253;
 constexpr std::size_t kTelling = 3;  // so many letters in common at the beginning are no accident
-
-struct Unit {
-  std::string_view name;
-  base::Duration length;
-};
-constexpr std::array<Unit, 4> kUnits{{{"h", std::chrono::hours(1)},
-                                      {"m", std::chrono::minutes(1)},
-                                      {"s", std::chrono::seconds(1)},
-                                      {"ms", std::chrono::milliseconds(1)}}};
-// Longer than anything sensible and far from the end of 64 bits of nanoseconds.
-constexpr base::Duration kMaxDuration = std::chrono::hours(24 * 365);
 
 bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); }
@@ -38,50 +24,7 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
-
-std::optional<base::Duration> parse_duration(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  base::Duration sum{0};
-  while (!text.empty()) {
-    std::int64_t count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (error != std::errc() || count < 0 || text.front() == '-') return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    const std::string_view name = text.substr(0, text.find_first_of("0123456789"));
-    const auto unit = std::ranges::find(kUnits, name, &Unit::name);
-    if (unit == kUnits.end() || count > kMaxDuration / unit->length) return std::nullopt;
-    sum += unit->length * count;
-    if (sum > kMaxDuration) return std::nullopt;
-    text.remove_prefix(name.size());
-  }
-  return sum;
-}
-
-std::string format_duration(base::Duration d) {
-  std::string out;
-  for (const Unit& unit : kUnits) {
-    const auto count = d / unit.length;
-    if (count == 0) continue;
-    out += std::to_string(count) + std::string(unit.name);
-    d -= unit.length * count;
-  }
-  return out.empty() ? "0s" : out;
-}
 
 bool is_dns_label(std::string_view text) {
   return !text.empty() && text.size() <= kMaxLabel && is_lower_alnum(text.front()) && is_lower_alnum(text.back()) &&
@@ -126,7 +69,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string> kno
     // `maxPrice` is far from `maxPricePerHour` by its letters alone.
     const std::string full = lowered(candidate);
     const bool beginning = wanted.size() >= kTelling && (full.starts_with(wanted) || wanted.starts_with(full));
-    const std::size_t distance = beginning ? 1 : edit_distance(wanted, full);
+    const std::size_t distance = beginning ? 1 : base::edit_distance(wanted, full);
     // Less than all of it must be wrong, or `b` would be near to `a`.
     if (distance < best_distance && distance < candidate.size()) {
       best = candidate;

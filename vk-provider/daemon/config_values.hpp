@@ -1,21 +1,18 @@
-// The small grammars of configuration values: durations, names, labels, addresses, and the nearest known word.
+// The small grammars of configuration values: names, labels, addresses, and the nearest known word.
 //
 // Pure functions over text; any thread. They know nothing of YAML or of files.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/duration_text.hpp"
 
 namespace spillway::daemon {
 
-/// `20s`, `5m`, `1h30m`, `250ms`: whole numbers with a unit of h, m, s or ms. Empty on anything else.
-std::optional<base::Duration> parse_duration(std::string_view text);
-/// The shortest text that parse_duration reads back: `20m`, `1h30m`, `0s`.
-std::string format_duration(base::Duration d);
+using base::format_duration;
+using base::parse_duration;
 
 /// RFC 1123: a label of at most 63 characters of [a-z0-9-], and labels joined by dots, at most 253.
 bool is_dns_label(std::string_view text);

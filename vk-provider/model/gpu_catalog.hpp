@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace spillway::model {
 
@@ -20,9 +21,15 @@ struct GpuModel {
 /// All models, the newest first.
 std::span<const GpuModel> gpu_models();
 
-/// The model that a cloud or a user means by `alias`; upper and lower case, blanks, dashes and vendor words do not
-/// matter. `memory` (bytes, 0 = unknown) decides where a name alone does not: "A100" has 40 or 80 GB. Null for an
-/// unknown name, and for a name that is ambiguous without the memory.
+/// The model of that canonical name, letter by letter; null if there is none.
+const GpuModel* gpu_named(std::string_view name);
+
+/// All models that a cloud or a user may mean by `alias`; upper and lower case, blanks, dashes, vendor words, and how a
+/// card is plugged in do not matter. "A100" means two, with 40 and 80 GB.
+std::vector<const GpuModel*> find_gpus(std::string_view alias);
+
+/// The one model that is meant by `alias`. `memory` (bytes, 0 = unknown) decides where a name alone does not. Null for
+/// an unknown name, and for a name that is ambiguous without the memory.
 const GpuModel* find_gpu(std::string_view alias, std::int64_t memory = 0);
 
 }  // namespace spillway::model

@@ -10,6 +10,21 @@ inline constexpr std::string_view kUserPrefix = "spillway.dev/";
 inline constexpr std::string_view kAnnotationPublicPorts = "spillway.dev/public-ports";
 // "true": a token of the pod's service account goes to the rented machine; without it none ever does.
 inline constexpr std::string_view kAnnotationSendToken = "spillway.dev/send-service-account-token";
+// What a pod wants of the machine that is rented for it (model/wishes.hpp, core/wishes.hpp).
+inline constexpr std::string_view kAnnotationGpuModel = "spillway.dev/gpu-model";
+inline constexpr std::string_view kAnnotationMinVram = "spillway.dev/min-vram";
+inline constexpr std::string_view kAnnotationCudaMin = "spillway.dev/cuda-min";
+inline constexpr std::string_view kAnnotationMaxPrice = "spillway.dev/max-price";
+inline constexpr std::string_view kAnnotationValueOfTime = "spillway.dev/value-of-time";
+inline constexpr std::string_view kAnnotationExpectedRuntime = "spillway.dev/expected-runtime";
+inline constexpr std::string_view kAnnotationCapacityType = "spillway.dev/capacity-type";
+inline constexpr std::string_view kAnnotationCheckpointInterval = "spillway.dev/checkpoint-interval";
+inline constexpr std::string_view kAnnotationImageSize = "spillway.dev/image-size";
+inline constexpr std::string_view kAnnotationRegions = "spillway.dev/regions";
+inline constexpr std::string_view kAnnotationCountries = "spillway.dev/countries";
+inline constexpr std::string_view kAnnotationProviders = "spillway.dev/providers";
+inline constexpr std::string_view kAnnotationTier = "spillway.dev/tier";
+inline constexpr std::string_view kAnnotationTrust = "spillway.dev/trust";
 // Orders to the fake cloud, for trials and tests; ignored by every other provider.
 inline constexpr std::string_view kFakePrefix = "fake.spillway.dev/";
 

@@ -9,6 +9,7 @@ std::string_view to_string(WaitReason why) {
     case WaitReason::kConfig: return "CreateContainerConfigError";
     case WaitReason::kMount: return "ContainerCreating";
     case WaitReason::kNoCapacity: return "NoCapacity";
+    case WaitReason::kBudget: return "BudgetExceeded";
     case WaitReason::kLaunchBackOff: return "LaunchBackOff";
     case WaitReason::kProviderUnavailable: return "ProviderUnavailable";
     case WaitReason::kImagePull: return "ImagePullBackOff";

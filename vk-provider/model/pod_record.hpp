@@ -26,6 +26,7 @@ enum class WaitReason : std::uint8_t {
   kConfig,               // what its environment refers to is missing or cannot be read
   kMount,                // the same of the files of its volumes
   kNoCapacity,           // no offer fits now
+  kBudget,               // what fits would pass a cap on money
   kLaunchBackOff,        // its owner's last pod failed: the brake slows the next one
   kProviderUnavailable,  // nothing could be bought: credentials, quota, outage
   kImagePull,            // the image cannot be pulled; the instance was released meanwhile

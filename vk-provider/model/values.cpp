@@ -1,6 +1,7 @@
 #include "vk-provider/model/instance.hpp"
 #include "vk-provider/model/offer.hpp"
 #include "vk-provider/model/pod_status.hpp"
+#include "vk-provider/model/wishes.hpp"
 
 namespace spillway::model {
 
@@ -11,6 +12,24 @@ std::string_view to_string(CapacityType type) {
     case CapacityType::kReserved: return "reserved";
   }
   return "on-demand";
+}
+
+std::string_view to_string(Trust trust) {
+  switch (trust) {
+    case Trust::kDatacenter: return "datacenter";
+    case Trust::kCommunity: return "community";
+  }
+  return "datacenter";
+}
+
+std::string_view to_string(Tier tier) {
+  switch (tier) {
+    case Tier::kBatch: return "batch";
+    case Tier::kStandard: return "standard";
+    case Tier::kInteractive: return "interactive";
+    case Tier::kCritical: return "critical";
+  }
+  return "standard";
 }
 
 std::string_view to_string(InstanceState state) {

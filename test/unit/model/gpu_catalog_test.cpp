@@ -35,6 +35,30 @@ TEST_CASE("gpu catalog: the words of clouds mean one model") {
   CHECK(name_of("L40S") == "L40S");
   CHECK(name_of("L40") == "L40");
   CHECK(name_of("AMD Instinct MI300X OAM") == "MI300X");
+  CHECK(name_of("H100SXM5") == "H100");
+  CHECK(name_of("H100 (80 GB SXM5)") == "H100");
+  CHECK(name_of("gh200 sxm") == "GH200");
+  CHECK(name_of("H100 HGX") == "H100");
+  CHECK(name_of("RTX 3090 24GB") == "RTX3090");
+  CHECK(name_of("RTX 4070S Ti") == "RTX4070TiS");
+  CHECK(name_of("NVIDIA GeForce RTX 4080 SUPER") == "RTX4080S");
+  CHECK(name_of("NVIDIA  RTX A4500") == "A4500");
+  CHECK(name_of("NVIDIA RTX 4000 SFF Ada Generation") == "RTX4000-SFF-Ada");
+  CHECK(name_of("Q RTX 8000") == "QuadroRTX8000");
+  CHECK(name_of("Tesla V100-PCIE-32GB") == "V100-32GB");
+  CHECK(name_of("RTX PRO 6000 WS") == "RTX-PRO-6000");
+  CHECK(name_of("B300") == "B300");
+}
+
+TEST_CASE("gpu catalog: a name may mean several models, and says which") {
+  CHECK(find_gpus("A100").size() == 2);
+  CHECK(find_gpus("A100 80GB").size() == 1);
+  CHECK(find_gpus("RTX 6000").size() == 2);
+  CHECK(name_of("RTX 6000", 48 * kGib) == "RTX6000-Ada");
+  CHECK(name_of("RTX 6000", 24 * kGib) == "QuadroRTX6000");
+  CHECK(find_gpus("Voodoo2").empty());
+  CHECK(gpu_named("A100-80GB")->memory == 80 * kGib);
+  CHECK(gpu_named("a100-80gb") == nullptr);
 }
 
 TEST_CASE("gpu catalog: memory decides where a name does not") {
