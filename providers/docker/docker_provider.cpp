@@ -89,6 +89,7 @@ model::CapabilitySet capabilities() {
 provider::ProviderType provider_type() {
   provider::ProviderType type;
   type.capabilities = capabilities();
+  type.costs_money = false;
   type.validate = [](const nlohmann::json& node) { return parse_config(node).faults; };
   type.make = make;
   return type;
@@ -101,6 +102,7 @@ DockerProvider::DockerProvider(base::ProviderName name, Config config,
   info_.name = std::move(name);
   info_.type = "docker";
   info_.capabilities = capabilities();
+  info_.own_machines = true;
   info_.settle_time = std::chrono::seconds(5);
 
   HostContext context;

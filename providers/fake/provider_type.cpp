@@ -35,6 +35,7 @@ base::Result<std::unique_ptr<provider::Provider>> make(base::ProviderName name, 
 provider::ProviderType provider_type() {
   provider::ProviderType type;
   type.capabilities = capabilities();
+  type.costs_money = false;
   type.validate = [](const nlohmann::json& config) { return validate_config(config); };
   type.make = make;
   return type;

@@ -30,6 +30,8 @@ std::string check_pod(const Facts& facts, const Users& users, const PodFacts& po
 }  // namespace
 
 std::string unsettled(const Facts& facts, const Users& users, bool scarce) {
+  scarce = scarce ||
+           std::ranges::any_of(users.owners(), [](const auto& owner) { return shapes().at(owner.shape).says_scarce; });
   for (const auto& [key, instance] : facts.instances()) {
     if (instance.foreign) continue;
     const PodFacts* pod = facts.find_pod(instance.uid);

@@ -23,6 +23,8 @@ struct Shape {
   Course course;
   /// Changes what is special about it in an ordinary pod.
   void (*apply)(nlohmann::json& pod);
+  /// The cloud says of it that nothing is left. That is believed of all: others may have to wait as long.
+  bool says_scarce = false;
 };
 
 const std::vector<Shape>& shapes();

@@ -160,6 +160,8 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
   const base::Now now = d_.timers->both();
   const size_t from = entry->record.stage.index();
   core::Actions actions = core::advance(entry->record, event, now, d_.policy);
+  // Before anything is done about it: what follows may choose for other pods.
+  d_.placer->follow(*entry, std::holds_alternative<core::event::Chosen>(event), now);
   if (entry->record.stage.index() != from) {
     metrics_.moved(*entry, from, now.steady);
     log_move(*entry);
@@ -170,6 +172,7 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
   for (core::Action& action : actions) {
     if (std::holds_alternative<core::action::Forget>(action)) {
       metrics_.removed(*entry, now.steady);
+      d_.placer->forget(*entry, now);
       log::info("pod gone", {{"pod", entry->record.key().to_string()}, {"uid", uid}});
       wakes_.remove(uid);
       probes_.forget(uid);
@@ -187,10 +190,6 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   namespace a = core::action;
   const model::PodKey& key = entry.record.key();
   if (std::holds_alternative<a::Choose>(action)) return choose(uid, entry);
-  if (const auto* refuse = std::get_if<a::Refuse>(&action)) {
-    return post(uid, core::event::Refused{refuse->message,
-                                          brake_.hold_refused(entry.record.spec->owner_key(), d_.timers->now())});
-  }
   if (std::holds_alternative<a::LookUp>(action)) return d_.ask_provider(entry.record.placement->provider);
   if (std::holds_alternative<a::CloseEntry>(action)) return post(uid, core::event::EntryClosed{});
   if (const auto* tell = std::get_if<a::Tell>(&action)) {
@@ -200,9 +199,6 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   if (std::holds_alternative<a::NoteFailure>(action)) {
     const base::TimePoint launched = entry.record.entered.at(model::Stage(model::Creating{}).index());
     return brake_.note_failure(entry.record.spec->owner_key(), launched, d_.timers->now());
-  }
-  if (const auto* cool = std::get_if<a::CoolDown>(&action)) {
-    return d_.offers->cool_down(cool->provider, cool->offer, d_.timers->now() + cool->how_long);
   }
   if (const auto* wake = std::get_if<a::WakeAt>(&action)) {
     wakes_.add(uid, wake->when);

@@ -18,6 +18,7 @@
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/random.hpp"
 #include "vk-provider/control/lane.hpp"
+#include "vk-provider/control/placer.hpp"
 #include "vk-provider/control/pod_metrics.hpp"
 #include "vk-provider/control/pod_resolver.hpp"
 #include "vk-provider/control/pod_store.hpp"
@@ -46,6 +47,7 @@ struct PodDeps {
   ProviderSet* providers = nullptr;
   provider::HandlerRunner* handlers = nullptr;
   core::OfferBook* offers = nullptr;
+  Placer* placer = nullptr;
   model::Ownership ownership;
   std::vector<model::NodeProfile> nodes;
   core::PodPolicy policy;
@@ -142,7 +144,11 @@ class PodController {
   static const core::Requirements& needs_of(PodEntry& entry);
   boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> resolve(PodEntry& entry);
   /// The offer to buy. Without one the pod is told why, and waits.
-  std::optional<model::Offer> select(const base::PodUid& uid, PodEntry& entry);
+  std::optional<core::Candidate> select(const base::PodUid& uid, PodEntry& entry);
+  void refuse(const base::PodUid& uid, PodEntry& entry, std::string message,
+              model::WaitReason why = model::WaitReason::kRefused);
+  void hold(const base::PodUid& uid, PodEntry& entry, model::WaitReason why, std::string message,
+            std::optional<base::TimePoint> again_at);
   void buy(const base::PodUid& uid, PodEntry& entry);
   async::Loop create(Job job);
   async::Loop call_provider(Job job);

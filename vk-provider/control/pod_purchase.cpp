@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "vk-provider/base/backoff.hpp"
 #include "vk-provider/base/log.hpp"
 #include "vk-provider/control/pod_controller.hpp"
 #include "vk-provider/core/container_order.hpp"
-#include "vk-provider/core/selector.hpp"
 
 namespace spillway::control {
 namespace log = base::log;
@@ -15,7 +15,9 @@ namespace {
 constexpr size_t kCreatesAtOnce = 32;
 constexpr size_t kCallsAtOnce = 32;
 constexpr base::Duration kCallDeadline = std::chrono::seconds(30);
-constexpr base::Duration kNoCapacityRetry = std::chrono::seconds(15);
+constexpr base::BackoffPolicy kNoCapacityRetry{std::chrono::seconds(15), std::chrono::minutes(5)};
+// So often others may have been unlucky, too. What fails more often may be at fault itself.
+constexpr int kUnlucky = 3;
 constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
 constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
 constexpr double kRetryJitter = 0.2;
@@ -49,8 +51,7 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
   const model::PodSpec& spec = *entry.record.spec;
   const base::TimePoint now = d_.timers->now();
   if (auto refusal = core::refusal(spec, needs_of(entry), d_.providers->abilities())) {
-    return post(uid, core::event::Refused{std::move(refusal->message), brake_.hold_refused(spec.owner_key(), now),
-                                          refusal->why});
+    return refuse(uid, entry, std::move(refusal->message), refusal->why);
   }
   if (const base::TimePoint launch_at = brake_.may_launch_at(spec.owner_key(), now); launch_at > now) {
     return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
@@ -89,13 +90,12 @@ boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> PodCo
   co_return std::move(resolution.pod);
 }
 
-std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEntry& entry) {
+std::optional<core::Candidate> PodController::select(const base::PodUid& uid, PodEntry& entry) {
   const base::TimePoint now = d_.timers->now();
-  const std::vector<core::OfferBook::Entry> offers = d_.offers->entries(now);
   const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(), [&](const auto& p) {
     return d_.offers->knows(p->info().name) || !p->reachable();
   });
-  if (offers.empty() && !all_known) {
+  if (d_.offers->table().rows().empty() && !all_known) {
     // The first look at the prices is still under way: nothing to tell anybody.
     entry.resolved.reset();
     unpriced_.insert(uid);
@@ -103,42 +103,62 @@ std::optional<model::Offer> PodController::select(const base::PodUid& uid, PodEn
     waker_->wake();
     return std::nullopt;
   }
-  core::Selection selection =
-      core::select_offer(needs_of(entry), *entry.profile, d_.providers->abilities(), offers, entry.record.tried, now);
-  if (selection.winner) return std::move(selection.winner);
-  entry.resolved.reset();
-  base::TimePoint again = now + d_.random->jittered(kNoCapacityRetry, kRetryJitter);
-  if (selection.again_at) again = std::min(again, *selection.again_at);
-  if (std::ranges::none_of(d_.providers->all(), [](const auto& p) { return p->reachable(); })) {
-    post(uid, core::event::Held{model::WaitReason::kProviderUnavailable, "no provider answers", again});
+  Placer::Answer answer = d_.placer->choose(entry, needs_of(entry), d_.timers->both());
+  if (answer.best) return std::move(answer.best);
+  if (answer.refused) {
+    refuse(uid, entry, std::move(answer.message));
+  } else if (std::ranges::none_of(d_.providers->all(), [](const auto& p) { return p->reachable(); })) {
+    hold(uid, entry, model::WaitReason::kProviderUnavailable, "no provider answers", answer.again_at);
   } else {
-    post(uid, core::event::Held{model::WaitReason::kNoCapacity, selection.why_none, again});
+    hold(uid, entry, answer.why, std::move(answer.message), answer.again_at);
   }
   return std::nullopt;
 }
 
+void PodController::refuse(const base::PodUid& uid, PodEntry& entry, std::string message, model::WaitReason why) {
+  entry.resolved.reset();
+  const base::TimePoint until = brake_.hold_refused(entry.record.spec->owner_key(), d_.timers->now());
+  post(uid, core::event::Refused{std::move(message), until, why});
+}
+
+void PodController::hold(const base::PodUid& uid, PodEntry& entry, model::WaitReason why, std::string message,
+                         std::optional<base::TimePoint> again_at) {
+  entry.resolved.reset();
+  // What cools is tried by one first. A pod that fails everywhere lets others go first, or it would keep it cool for
+  // all.
+  const int failed = static_cast<int>(entry.record.tried.size());
+  const base::Duration wait = base::backoff_delay(kNoCapacityRetry, std::max(1, failed - kUnlucky + 2));
+  base::TimePoint again = d_.timers->now() + d_.random->jittered(wait, kRetryJitter);
+  if (again_at && failed < kUnlucky) again = std::min(again, *again_at);
+  post(uid, core::event::Held{why, std::move(message), again});
+}
+
 /// Chooses again: prices may have moved while the pod was resolved.
 void PodController::buy(const base::PodUid& uid, PodEntry& entry) {
-  const auto offer = select(uid, entry);
-  if (!offer) return;
-  const base::TimePoint now = d_.timers->now();
+  const auto best = select(uid, entry);
+  if (!best) return;
+  const base::Now now = d_.timers->both();
   const auto tag = d_.ownership.make_tag(uid, entry.record.attempt + 1);
   if (!tag) {
-    return post(uid, core::event::Refused{"metadata.uid is not a UUID, or the pod was tried too often",
-                                          brake_.hold_refused(entry.record.spec->owner_key(), now)});
+    return refuse(uid, entry, "metadata.uid is not a UUID, or the pod was tried too often");
   }
+  // Nothing is awaited between the choice and this: of many pods at once each finds what the others have left.
+  if (auto denied = d_.placer->reserve(entry, *best, *tag, now)) {
+    return hold(uid, entry, denied->why, std::move(denied->message), {});
+  }
+  const model::Offer& offer = best->offer;
   core::event::Chosen chosen;
   chosen.placement.pod = uid;
-  chosen.placement.provider = offer->provider;
-  chosen.placement.offer = offer->id;
-  chosen.placement.region = offer->region;
-  chosen.placement.gpu_count = offer->gpu_count;
-  chosen.placement.capacity_type = offer->capacity_type;
-  chosen.placement.price_per_hour = *offer->price_per_hour;
+  chosen.placement.provider = offer.provider;
+  chosen.placement.offer = offer.id;
+  chosen.placement.region = offer.region;
+  chosen.placement.gpu_count = offer.gpu_count;
+  chosen.placement.capacity_type = offer.capacity_type;
+  chosen.placement.price_per_hour = *offer.price_per_hour;
   chosen.placement.tag = *tag;
   chosen.placement.attempt = entry.record.attempt + 1;
-  chosen.provider = ProviderSet::facts(d_.providers->find(offer->provider)->info());
-  chosen.price_cap = entry.profile->max_price_per_hour;
+  chosen.provider = ProviderSet::facts(d_.providers->find(offer.provider)->info());
+  chosen.price_cap = Placer::price_cap(entry);
   post(uid, std::move(chosen));
 }
 
@@ -179,13 +199,21 @@ async::Loop PodController::create(Job job) {
     co_return post(job.uid, core::event::CreateFailed{base::Error(
                                 base::ErrorKind::kUnavailable, "the installation lease does not cover the purchase")});
   }
+  d_.placer->asked(*entry, d_.timers->now());
   auto instance = co_await provider->create(placement, *pod, deadline);
   entry = store_.find(job.uid);
   if (entry == nullptr || !is_about(*entry, placement.tag)) co_return;
+  d_.placer->answered(*entry, instance ? nullptr : &instance.error(), d_.timers->now());
   if (instance) {
     entry->resolved.reset();
     entry->needs.reset();
-    co_return post(job.uid, core::event::Created{std::move(*instance)});
+    entry->shape.reset();
+    core::event::Created created;
+    if (instance->price_per_hour) {
+      created.at_most = d_.placer->priced(*entry, *instance->price_per_hour, d_.timers->both());
+    }
+    created.instance = std::move(*instance);
+    co_return post(job.uid, std::move(created));
   }
   log::warn("create failed", {{"pod", entry->record.key().to_string()},
                               {"provider", placement.provider},

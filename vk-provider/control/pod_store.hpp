@@ -9,8 +9,10 @@
 #include <string>
 #include <unordered_map>
 
+#include "vk-provider/control/launch.hpp"
 #include "vk-provider/core/pod_view.hpp"
 #include "vk-provider/core/requirements.hpp"
+#include "vk-provider/core/shape.hpp"
 #include "vk-provider/model/node_profile.hpp"
 #include "vk-provider/model/pod_record.hpp"
 #include "vk-provider/model/resolved_pod.hpp"
@@ -34,6 +36,10 @@ struct PodEntry {
   std::shared_ptr<const model::ResolvedPod> resolved;
   /// What the spec asks for, computed when it is first chosen for; let go of with `resolved`, once it is bought.
   std::unique_ptr<const core::Requirements> needs;
+  /// Of `needs`, the profile and the owner: Placer's.
+  std::unique_ptr<const core::Shape> shape;
+  /// What may cost something now: Placer's.
+  std::unique_ptr<Launch> launch;
 };
 
 class PodStore final : public core::PodView {

@@ -30,7 +30,13 @@ ProviderController::ProviderController(provider::ThrottledProvider& provider, st
       owned_(metrics.gauge("spillway_instances", "Instances that carry our tag, as the provider last listed them.",
                            {{"provider", provider.info().name.str()}})),
       offer_count_(metrics.gauge("spillway_offers", "Offers that can be bought now, as the provider last listed them.",
-                                 {{"provider", provider.info().name.str()}})) {}
+                                 {{"provider", provider.info().name.str()}})) {
+  for (size_t i = 0; i < quarantined_.size(); ++i) {
+    quarantined_.at(i) = &metrics.gauge(
+        "spillway_offers_quarantined", "Offers that cannot be what they say, and are never bought.",
+        {{"provider", provider.info().name.str()}, {"reason", std::string(to_string(static_cast<core::Flaw>(i)))}});
+  }
+}
 
 void ProviderController::ask() {
   asked_ = true;
@@ -82,6 +88,23 @@ async::Loop ProviderController::run_listings() {
   }
 }
 
+/// Each flawed offer is logged once, as long as it keeps its flaw.
+void ProviderController::show_quarantined() {
+  std::array<int, static_cast<size_t>(core::Flaw::kCount)> counts{};
+  std::map<base::OfferId, core::Flaw> seen;
+  for (const core::FlawedOffer* const flawed : offers_.flawed()) {
+    if (flawed->offer.provider != provider_.info().name) continue;
+    ++counts.at(static_cast<size_t>(flawed->flaw));
+    seen.emplace(flawed->offer.id, flawed->flaw);
+    const auto known = told_.find(flawed->offer.id);
+    if (known != told_.end() && known->second == flawed->flaw) continue;
+    log::warn("an offer cannot be what it says, and is left alone",
+              {{"provider", provider_.info().name}, {"offer", flawed->offer.id}, {"reason", to_string(flawed->flaw)}});
+  }
+  for (size_t i = 0; i < counts.size(); ++i) quarantined_.at(i)->set(counts.at(i));
+  told_ = std::move(seen);
+}
+
 async::Loop ProviderController::run_offers() {
   int failures = 0;
   for (;;) {
@@ -92,7 +115,8 @@ async::Loop ProviderController::run_offers() {
       const base::TimePoint now = timers_.now();
       offer_count_.set(static_cast<double>(
           std::count_if(offers->begin(), offers->end(), [](const auto& o) { return o.available; })));
-      offers_.update(provider_.info().name, std::move(*offers), now);
+      offers_.update(provider_.info().name, std::move(*offers), now, provider_.info().own_machines);
+      show_quarantined();
     } else {
       if (failures++ == 0)
         log::warn("offers cannot be listed", {{"provider", provider_.info().name}, {"error", offers.error()}});

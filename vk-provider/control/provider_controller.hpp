@@ -4,7 +4,9 @@
 // per pod; it is more frequent while something is on its way. Listings go to pod_controller and to the sweep.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -41,6 +43,7 @@ class ProviderController {
  private:
   boost::asio::awaitable<std::string> list();
   boost::asio::awaitable<void> rest();
+  void show_quarantined();
 
   provider::ThrottledProvider& provider_;
   std::string tag_prefix_;
@@ -54,6 +57,8 @@ class ProviderController {
   bool asked_ = false;
   base::Gauge& owned_;
   base::Gauge& offer_count_;
+  std::array<base::Gauge*, static_cast<size_t>(core::Flaw::kCount)> quarantined_{};
+  std::map<base::OfferId, core::Flaw> told_;  // flawed offers that stand in the log
 };
 
 }  // namespace spillway::control

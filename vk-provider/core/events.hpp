@@ -60,6 +60,8 @@ struct IntentFailed {
 };
 struct Created {
   model::Instance instance;
+  /// Set if it is dearer than offered, and a cap is passed by that.
+  std::optional<base::Money> at_most{};
 };
 struct CreateFailed {
   base::Error error;
@@ -140,10 +142,6 @@ namespace action {
 struct Choose {};
 /// PATCH the placement (and the status) onto the pod, at the version that we know: IntentWritten or IntentFailed.
 struct WriteIntent {};
-/// Nobody can run it: ask the brake how long to hold it before it is Failed. Answers Refused.
-struct Refuse {
-  std::string message;
-};
 /// PATCH the status that the record stands for, if it still differs: StatusWritten. The controller asks for it itself,
 /// by comparing after each event.
 struct WriteStatus {};
@@ -192,12 +190,6 @@ struct Tell {
 };
 /// The launch failed in a way that its owner would repeat: the brake should know.
 struct NoteFailure {};
-/// The offer could not deliver: nobody should take it for a while.
-struct CoolDown {
-  base::ProviderName provider;
-  base::OfferId offer;  // empty: the whole provider
-  base::Duration how_long{};
-};
 /// Send a Tick then. Only the earliest counts.
 struct WakeAt {
   base::TimePoint when;
@@ -207,9 +199,9 @@ struct Forget {};
 
 }  // namespace action
 
-using Action = std::variant<action::Choose, action::Refuse, action::WriteIntent, action::WriteStatus, action::Create,
-                            action::LookUp, action::Terminate, action::Confirm, action::StartContainer,
-                            action::StopContainer, action::RunHook, action::CloseEntry, action::DeletePod, action::Tell,
-                            action::NoteFailure, action::CoolDown, action::WakeAt, action::Forget>;
+using Action = std::variant<action::Choose, action::WriteIntent, action::WriteStatus, action::Create, action::LookUp,
+                            action::Terminate, action::Confirm, action::StartContainer, action::StopContainer,
+                            action::RunHook, action::CloseEntry, action::DeletePod, action::Tell, action::NoteFailure,
+                            action::WakeAt, action::Forget>;
 
 }  // namespace spillway::core

@@ -23,7 +23,6 @@ using model::Running;
 using model::Stopping;
 using model::StopReason;
 
-constexpr Duration kBadOfferFor = std::chrono::hours(1);
 // Absence counts only when it is seen twice, and then a get has to agree.
 constexpr int kMissingListings = 2;
 // A cloud may leave everything out of its listings and call them complete, for hours: one get per pod and listing would
@@ -50,6 +49,7 @@ bool waits_for_us(const model::PodSpec& spec) {
 
 void PodStep::on(const event::Created& e) {
   if (const auto* creating = find<Creating>(); creating != nullptr && creating->step == Creating::Step::kCreate) {
+    if (e.at_most && (!r_.price_cap || *e.at_most < *r_.price_cap)) r_.price_cap = e.at_most;
     return adopt(e.instance);
   }
   r_.resume_under_way = false;
@@ -144,7 +144,6 @@ void PodStep::adopt(const Instance& instance) {
     tell(true, "TooDear",
          "the instance costs $" + instance.price_per_hour->to_dollars() + " per hour, over the cap of $" +
              r_.price_cap->to_dollars());
-    act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
     return stop(instance.ref, StopReason::kTooDear);
   }
   // It ran, and what is there does not any more: its container was removed while nobody looked. Never a silent restart.
@@ -167,10 +166,7 @@ void PodStep::adopt(const Instance& instance) {
 
 void PodStep::tick_booting(Booting& booting) {
   const TimePoint deadline = booting.since + policy_.start_deadline;
-  if (now_.steady >= deadline) {
-    act(action::CoolDown{r_.placement->provider, r_.placement->offer, kBadOfferFor});
-    return stop(booting.instance.ref, StopReason::kStartTimeout);
-  }
+  if (now_.steady >= deadline) return stop(booting.instance.ref, StopReason::kStartTimeout);
   if (booting.resume_at && now_.steady >= *booting.resume_at) {
     booting.resume_at.reset();
     if (booting.instance.state == InstanceState::kPending) resume();

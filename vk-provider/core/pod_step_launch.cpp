@@ -24,9 +24,6 @@ using model::Waiting;
 using model::WaitReason;
 
 constexpr base::BackoffPolicy kApiBackoff{std::chrono::milliseconds(200), std::chrono::seconds(10)};
-constexpr Duration kSoldOutFor = std::chrono::seconds(30);
-constexpr Duration kProviderFullFor = std::chrono::minutes(5);
-constexpr Duration kProviderSickFor = std::chrono::minutes(1);
 constexpr Duration kUnwritableFor = std::chrono::minutes(5);
 // After so many refusals of the same purchase another offer is tried.
 constexpr int kCreateFailures = 3;
@@ -191,26 +188,14 @@ void PodStep::on(const event::CreateFailed& e) {
   if (may_have_bought(e.error.kind)) return look_up(now_.steady + r_.provider.settle_time);
   switch (e.error.kind) {
     case ErrorKind::kNoCapacity:
-      act(action::CoolDown{r_.placement->provider, r_.placement->offer, kSoldOutFor});
-      return try_next_offer();
-    case ErrorKind::kQuota:
-      tell(true, "QuotaExceeded", e.error.message);
-      act(action::CoolDown{r_.placement->provider, {}, kProviderFullFor});
-      return try_next_offer();
     case ErrorKind::kInvalid:
-    case ErrorKind::kUnsupported:
-      if (ending()) return finish({});
-      enter(Choosing{});
-      act(action::Refuse{"provider " + r_.placement->provider.str() + " refuses the pod: " + e.error.message});
-      return;
+    case ErrorKind::kUnsupported: return try_next_offer();
+    case ErrorKind::kQuota: tell(true, "QuotaExceeded", e.error.message); return try_next_offer();
     case ErrorKind::kImage: return image_failed(e.error.message);
     default:  // no credentials, no permission, too fast, away
       if (ending()) return finish({});
       if (creating->failures == 0) tell(true, "FailedCreate", e.error.message);
-      if (creating->failures + 1 >= kCreateFailures) {
-        act(action::CoolDown{r_.placement->provider, {}, kProviderSickFor});
-        return try_next_offer();
-      }
+      if (creating->failures + 1 >= kCreateFailures) return try_next_offer();
       return retry_at(*creating, e.error, kProviderBackoff);
   }
 }

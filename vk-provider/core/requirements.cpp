@@ -1,11 +1,14 @@
 #include "vk-provider/core/requirements.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "vk-provider/core/references.hpp"
+#include "vk-provider/core/wishes.hpp"
 #include "vk-provider/model/image_name.hpp"
 #include "vk-provider/model/labels.hpp"
 #include "vk-provider/model/pod_resources.hpp"
@@ -15,36 +18,11 @@ namespace {
 
 using model::Capability;
 
-// Every key that users may write under spillway.dev/.
-constexpr std::array<std::string_view, 2> kUserAnnotations{model::kAnnotationPublicPorts, model::kAnnotationSendToken};
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
-    }
-  }
-  return row[b.size()];
-}
-
-std::string_view nearest_annotation(std::string_view key) {
-  return *std::min_element(kUserAnnotations.begin(), kUserAnnotations.end(),
-                           [&](auto a, auto b) { return edit_distance(key, a) < edit_distance(key, b); });
-}
-
 std::string_view trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
 }
-
-std::string annotation_path(std::string_view key) { return fmt::format("metadata.annotations[{}]", key); }
 
 const base::SharedList<model::ContainerSpec>& init_of(const model::PodSpec& pod) {
   static const base::SharedList<model::ContainerSpec> none;
@@ -96,16 +74,22 @@ void add_annotated_ports(const model::PodSpec& pod, Requirements& needs) {
   }
 }
 
-void check_annotations(const model::PodSpec& pod, Requirements& needs) {
-  for (const auto& [key, value] : pod.annotations) {
-    if (!key.starts_with(model::kUserPrefix)) continue;
-    if (std::find(kUserAnnotations.begin(), kUserAnnotations.end(), key) == kUserAnnotations.end()) {
-      needs.faults.push_back(
-          {annotation_path(key), fmt::format("unknown key; did you mean {}?", nearest_annotation(key))});
-    } else if (key == model::kAnnotationSendToken && value != "true" && value != "false") {
-      needs.faults.push_back({annotation_path(key), fmt::format("found '{}'; allowed: \"true\" or \"false\"", value)});
-    }
+void add_wishes(const model::PodSpec& pod, Requirements& needs) {
+  ReadWishes read = read_wishes(pod.annotations, pod.gpu);
+  needs.wishes = std::move(read.wishes);
+  std::ranges::move(read.faults, std::back_inserter(needs.faults));
+  const auto token = pod.annotations.find(std::string(model::kAnnotationSendToken));
+  if (token != pod.annotations.end() && token->second != "true" && token->second != "false") {
+    needs.faults.push_back(
+        {annotation_path(token->first), fmt::format("found '{}'; allowed: \"true\" or \"false\"", token->second)});
   }
+}
+
+bool carries_secrets(const model::PodSpec& pod) {
+  const References refers = references(pod);
+  return !refers.tokens.empty() || (pod.extras && !pod.extras->pull_secrets.empty()) ||
+         std::ranges::any_of(refers.config,
+                             [](const ConfigSource& s) { return s.kind == model::ConfigRef::Kind::kSecret; });
 }
 
 void imply(Requirements& needs, std::string path, Capability capability, std::string_view why) {
@@ -185,7 +169,8 @@ Requirements compute_requirements(const model::PodSpec& pod, const std::vector<i
   }
   imply(needs, "spec.containers", Capability::kExitCode, "the provider has to tell how containers end");
 
-  check_annotations(pod, needs);
+  add_wishes(pod, needs);
+  needs.carries_secrets = carries_secrets(pod);
   add_annotated_ports(pod, needs);
   std::sort(needs.public_ports.begin(), needs.public_ports.end());
   needs.public_ports.erase(std::unique(needs.public_ports.begin(), needs.public_ports.end()), needs.public_ports.end());

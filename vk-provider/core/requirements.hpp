@@ -8,16 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "vk-provider/core/fault.hpp"
 #include "vk-provider/model/capability.hpp"
 #include "vk-provider/model/pod_spec.hpp"
+#include "vk-provider/model/wishes.hpp"
 
 namespace spillway::core {
-
-/// What is wrong with a field of the pod; no provider can mend it.
-struct Fault {
-  std::string path;
-  std::string why;  // for people, with the remedy
-};
 
 struct Requirements {
   Requirements() = default;
@@ -28,6 +24,9 @@ struct Requirements {
   std::int64_t cpu_milli = 0;
   std::int64_t memory = 0;  // bytes
   std::vector<int> public_ports;
+  model::Wishes wishes;
+  /// Data of Secrets goes to the machine, or a token, or what opens a registry.
+  bool carries_secrets = false;
   std::vector<Fault> faults;
   std::vector<Fault> bad_images;  // names that no registry client can parse
   /// Capabilities that follow from fields which every pod may have (command, restartPolicy), with those fields.

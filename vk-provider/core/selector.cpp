@@ -1,92 +1,255 @@
 #include "vk-provider/core/selector.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <limits>
+#include <utility>
 
-#include <fmt/format.h>
+#include "vk-provider/core/decay.hpp"
 
 namespace spillway::core {
 namespace {
 
-template <class T>
-bool allows(const std::vector<T>& list, const T& value) {
-  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+constexpr size_t kMostShapes = 1024;
+// Offers that cost about the same: the one with the smaller GPU leaves the big one free.
+constexpr double kAboutTheSame = 1.01;
+
+/// Whether a kind's next offer stands behind another's: cheapest first, then by name, so that the order is total.
+bool dearer(const OfferRow& a, const OfferRow& b) {
+  if (a.price != b.price) return a.price > b.price;
+  if (a.offer->provider != b.offer->provider) return a.offer->provider > b.offer->provider;
+  return a.offer->id > b.offer->id;
 }
 
-bool is_nvidia(const model::Offer& offer) { return !offer.gpu_model.starts_with("MI"); }
-
-/// Empty if the offer fits; otherwise the reason, as it reads after a count.
-std::string why_not(const model::Offer& offer, const Requirements& needs, const model::NodeProfile& profile,
-                    const std::vector<ProviderAbility>& providers) {
-  const model::OfferFilter& filter = profile.offers;
-  if (!allows(filter.providers, offer.provider)) return "of a provider that the node does not use";
-  const auto provider = std::find_if(providers.begin(), providers.end(),
-                                     [&](const ProviderAbility& p) { return p.name == offer.provider.str(); });
-  if (provider == providers.end() || !provider->capabilities.covers(needs.capabilities)) {
-    return "of a provider that cannot honour the pod";
-  }
-  if (!allows(filter.regions, offer.region.str())) return "in another region";
-  if (!allows(filter.capacity_types, offer.capacity_type)) return fmt::format("{}", to_string(offer.capacity_type));
-  if (offer.gpu_count < needs.gpu_count) return "too few GPUs";
-  if (needs.gpu_count == 0 && offer.gpu_count > 0) return "with GPUs that the pod does not ask for";
-  if (needs.gpu_count > 0) {
-    if (!allows(filter.gpu_models, offer.gpu_model)) return "another GPU model";
-    if (filter.min_gpu_memory > 0 && offer.gpu_memory < filter.min_gpu_memory) return "too little GPU memory";
-    if (is_nvidia(offer) != (needs.gpu_resource == "nvidia.com/gpu")) return "GPUs of another vendor";
-  }
-  if (needs.cpu_milli > 0 && offer.cpu_milli > 0 && offer.cpu_milli < needs.cpu_milli) return "too little CPU";
-  if (needs.memory > 0 && offer.memory > 0 && offer.memory < needs.memory) return "too little memory";
-  if (!offer.price_per_hour) return "without a price";
-  if (profile.max_price_per_hour && *offer.price_per_hour > *profile.max_price_per_hour) {
-    return fmt::format("over the price cap of ${}", profile.max_price_per_hour->to_dollars());
-  }
-  if (!offer.available) return "sold out";
-  return {};
+/// When the next try takes place. Just after a failure there is hardly a chance; but nobody asks then.
+base::TimePoint asked_at(const Opening& opening, base::TimePoint now) {
+  return opening.why == Closed::kNo ? now : std::max(opening.at, now);
 }
 
-std::string explain(const std::map<std::string, int>& reasons, size_t all) {
-  std::vector<std::pair<int, std::string>> sorted;
-  for (const auto& [reason, count] : reasons) sorted.emplace_back(count, reason);
-  std::sort(sorted.rbegin(), sorted.rend());
-  std::string text = fmt::format("0 of {} offers fit", all);
-  for (size_t i = 0; i < sorted.size(); ++i)
-    text += fmt::format("{} {} {}", i == 0 ? ":" : ",", sorted[i].first, sorted[i].second);
-  return text;
+bool several_memories(const std::vector<const OfferKind*>& kinds) {
+  return std::ranges::any_of(
+      kinds, [&](const OfferKind* k) { return k->sample->gpu_memory != kinds.front()->sample->gpu_memory; });
 }
 
 }  // namespace
 
-Selection select_offer(const Requirements& requirements, const model::NodeProfile& profile,
-                       const std::vector<ProviderAbility>& providers, const std::vector<OfferBook::Entry>& offers,
-                       const std::vector<base::OfferId>& tried, base::TimePoint now) {
-  Selection selection;
-  std::map<std::string, int> reasons;
-  // An offer that this pod failed on comes last; then price, then fewer GPUs, then names, so that the order is total.
-  const auto rank = [&](const model::Offer& o) {
-    const bool failed = std::find(tried.begin(), tried.end(), o.id) != tried.end();
-    return std::make_tuple(failed, o.price_per_hour->micros(), o.gpu_count, o.provider.str(), o.id.str());
+void Selector::set_abilities(std::vector<ProviderAbility> abilities) {
+  abilities_ = std::move(abilities);
+  shortlists_.clear();
+}
+
+Filter Selector::filter_of_provider_named(const base::ProviderName& provider, const Shape& shape) const {
+  const auto it = std::ranges::find(abilities_, provider.str(), &ProviderAbility::name);
+  return filter_of_provider(provider, shape, it == abilities_.end() ? nullptr : &*it);
+}
+
+Selector::Limits Selector::limits_of(const Query& query, base::TimePoint now) const {
+  Limits limits;
+  limits.query = &query;
+  limits.now = now;
+  limits.listed = &book_.listed_times();
+  for (const ProviderBudget& budget : query.budgets) {
+    const auto number = beliefs_.pools().find_provider(budget.provider);
+    if (!number) continue;
+    if (limits.by_provider.size() <= *number) limits.by_provider.resize(*number + 1);
+    limits.by_provider[*number] = budget;
+  }
+  return limits;
+}
+
+Selector::Shortlist& Selector::shortlist(const Shape& shape) {
+  if (shortlists_.size() > kMostShapes) shortlists_.clear();
+  std::unique_ptr<Shortlist>& list = shortlists_[shape.hash];
+  // Two shapes with one hash take turns.
+  if (!list || list->shape != shape) list = std::make_unique<Shortlist>(shape);
+  if (list->version != book_.table().version()) build(*list);
+  return *list;
+}
+
+void Selector::build(Shortlist& list) const {
+  const OfferTable& table = book_.table();
+  list.version = table.version();
+  list.entries.clear();
+  list.cursors.clear();
+  list.last_winner = 0;
+  list.providers.assign(beliefs_.pools().providers(), false);
+  for (const ProviderAbility& ability : abilities_) {
+    const base::ProviderName name(ability.name);
+    const auto number = beliefs_.pools().find_provider(name);
+    if (number) list.providers[*number] = filter_of_provider(name, list.shape, &ability) == Filter::kCount;
+  }
+  std::vector<const OfferKind*> kinds;
+  for (const OfferKind& kind : table.kinds()) {
+    if (filter_of_kind(*kind.sample, list.shape) != Filter::kCount) continue;
+    kinds.push_back(&kind);
+    list.cursors.push_back({&table.rows()[kind.begin], table.rows().data() + kind.end});
+  }
+  list.several_memories = several_memories(kinds);
+  std::ranges::make_heap(list.cursors, [](const auto& a, const auto& b) { return dearer(*a.next, *b.next); });
+}
+
+/// Reads one more offer. False if there is none.
+bool Selector::extend(Shortlist& list) {
+  const auto order = [](const Shortlist::Cursor& a, const Shortlist::Cursor& b) { return dearer(*a.next, *b.next); };
+  while (!list.cursors.empty()) {
+    std::ranges::pop_heap(list.cursors, order);
+    Shortlist::Cursor& cursor = list.cursors.back();
+    const OfferRow* const row = cursor.next++;
+    const Filter filter = list.providers[row->provider] ? filter_of_offer(*row->offer, list.shape) : Filter::kProvider;
+    const bool too_dear = filter == Filter::kNodePrice || filter == Filter::kPodPrice;
+    // What follows in its kind is dearer still.
+    if (too_dear || cursor.next == cursor.end) {
+      list.cursors.pop_back();
+    } else {
+      std::ranges::push_heap(list.cursors, order);
+    }
+    if (filter != Filter::kCount) continue;
+    list.entries.emplace_back().row = row;
+    return true;
+  }
+  return false;
+}
+
+IndexInput Selector::input(const OfferRow& row, const Limits& limits) const {
+  const ProviderBudget* const budget = limits.budget(row.provider);
+  IndexInput in;
+  in.offer = row.offer;
+  in.traits = &beliefs_.traits(row.pool, limits.now);
+  in.shape = limits.query->shape;
+  in.price_factor = budget == nullptr ? 1 : std::max(1.0, budget->price_factor);
+  in.has_run = limits.query->has_run;
+  return in;
+}
+
+const Score& Selector::score(Entry& entry, const Limits& limits) const {
+  const Beliefs::Stamp stamp = beliefs_.stamp(entry.row->pool, limits.now);
+  const ProviderBudget* const budget = limits.budget(entry.row->provider);
+  const double factor = budget == nullptr ? 1 : budget->price_factor;
+  if (entry.stamp != stamp || entry.factor != factor || entry.has_run != limits.query->has_run) {
+    entry.score = score_of(input(*entry.row, limits));
+    entry.stamp = stamp;
+    entry.factor = factor;
+    entry.has_run = limits.query->has_run;
+  }
+  return entry.score;
+}
+
+Filter Selector::filter_of_moment(const OfferRow& row, const Limits& limits, const Opening& opening) const {
+  const std::uint32_t provider = row.provider;
+  const base::TimePoint listed = (*limits.listed)[provider];
+  if (limits.now - listed > OfferBook::kStaleAfter) return Filter::kStale;
+  const ProviderBudget* const budget = limits.budget(provider);
+  if (budget != nullptr && row.price > budget->at_most.micros()) return Filter::kBudget;
+  if (beliefs_.host_blocked(row.offer->host, limits.now)) return Filter::kHost;
+  if (beliefs_.refusal(*row.offer, limits.query->pods) != nullptr) return Filter::kRefused;
+  if (beliefs_.outdated(*row.offer, listed)) return Filter::kChanged;
+  if (opening.why == Closed::kCredentials) return Filter::kCredentials;
+  // To wait for a provider that is down would be to wait for nobody knows how long.
+  if (opening.why == Closed::kProviderSick) return Filter::kProviderSick;
+  return Filter::kCount;
+}
+
+std::optional<Selector::Found> Selector::look_at(Shortlist& list, size_t i, Limits& limits, double cutoff) const {
+  Entry& entry = list.entries[i];
+  const OfferRow& row = *entry.row;
+  const Score& s = score(entry, limits);
+  if (s.least() > cutoff) return std::nullopt;
+  const std::vector<base::OfferId>& avoid = limits.query->avoid;
+  if (limits.avoiding && std::ranges::find(avoid, row.offer->id) != avoid.end()) return std::nullopt;
+  Found found;
+  found.entry = i;
+  found.opening = beliefs_.opening(row.pool, row.offer->gpu_count, limits.now);
+  const Filter filter = filter_of_moment(row, limits, found.opening);
+  if (filter == Filter::kCredentials || filter == Filter::kProviderSick) {
+    limits.reopens = limits.reopens ? std::min(*limits.reopens, found.opening.at) : found.opening.at;
+  }
+  if (filter != Filter::kCount) return std::nullopt;
+  found.chance =
+      beliefs_.chance(row.pool, row.offer->stock, (*limits.listed)[row.provider], asked_at(found.opening, limits.now));
+  found.index = whole_micros(s.at(found.chance, hours(found.opening.price)));
+  return found;
+}
+
+bool Selector::before(const Shortlist& list, const Found& a, const Found& b) {
+  if (a.index != b.index) return a.index < b.index;
+  const model::Offer& x = *list.entries[a.entry].row->offer;
+  const model::Offer& y = *list.entries[b.entry].row->offer;
+  if (x.provider != y.provider) return x.provider < y.provider;
+  return x.id < y.id;
+}
+
+Selector::Found Selector::prefer_small(const Shortlist& list, const std::vector<Found>& seen, const Found& best) {
+  const auto memory = [&](const Found& f) { return list.entries[f.entry].row->offer->gpu_memory; };
+  const double limit = static_cast<double>(best.index) * kAboutTheSame;
+  Found out = best;
+  for (const Found& f : seen) {
+    if (static_cast<double>(f.index) > limit || (f.opening.why == Closed::kNo) != (best.opening.why == Closed::kNo)) {
+      continue;
+    }
+    if (memory(f) < memory(out) || (memory(f) == memory(out) && before(list, f, out))) out = f;
+  }
+  return out;
+}
+
+std::optional<Selector::Found> Selector::best_of(Shortlist& list, Limits& limits) const {
+  const double run = rest_hours(list.shape.worth, limits.query->has_run);
+  std::optional<Found> best;
+  std::vector<Found> seen;
+  double cutoff = std::numeric_limits<double>::infinity();
+  const auto consider = [&](size_t i) {
+    const std::optional<Found> found = look_at(list, i, limits, cutoff);
+    if (!found) return;
+    if (list.several_memories) seen.push_back(*found);
+    if (best && !before(list, *found, *best)) return;
+    best = found;
+    cutoff = static_cast<double>(found->index) * (list.several_memories ? kAboutTheSame : 1.0) + 1;
   };
-  const model::Offer* best = nullptr;
-  for (const OfferBook::Entry& entry : offers) {
-    std::string reason = why_not(*entry.offer, requirements, profile, providers);
-    if (reason.empty() && entry.stale) reason = "not confirmed for 5 minutes";
-    if (reason.empty() && entry.cooled_until > now) {
-      reason = "cooling down after a failure";
-      if (!selection.again_at || entry.cooled_until < *selection.again_at) selection.again_at = entry.cooled_until;
-    }
-    if (!reason.empty()) {
-      ++reasons[reason];
-    } else if (best == nullptr || rank(*entry.offer) < rank(*best)) {
-      best = entry.offer;
-    }
+  // Who won last has a good chance again; what cannot beat him is not looked at more closely.
+  constexpr size_t kNobody = std::numeric_limits<size_t>::max();
+  const size_t first = list.last_winner < list.entries.size() ? list.last_winner : kNobody;
+  if (first != kNobody) consider(first);
+  for (size_t i = 0; i < list.entries.size() || extend(list); ++i) {
+    if (static_cast<double>(list.entries[i].row->price) * run > cutoff) break;
+    if (i != first) consider(i);
   }
-  if (best != nullptr) {
-    selection.winner = *best;
-  } else {
-    selection.why_none = explain(reasons, offers.size());
+  if (!best) return best;
+  list.last_winner = best->entry;
+  return list.several_memories ? prefer_small(list, seen, *best) : *best;
+}
+
+Candidate Selector::candidate(const OfferRow& row, const Limits& limits) const {
+  const IndexInput in = input(row, limits);
+  Candidate out;
+  out.offer = *row.offer;
+  out.pool = row.pool;
+  out.opening = beliefs_.opening(row.pool, row.offer->gpu_count, limits.now);
+  out.chance =
+      beliefs_.chance(row.pool, row.offer->stock, (*limits.listed)[row.provider], asked_at(out.opening, limits.now));
+  const double wait = hours(out.opening.price);
+  out.parts = parts_of(in, out.chance, wait);
+  out.index = base::Money::from_micros(whole_micros(score_of(in).at(out.chance, wait)));
+  out.readiness = in.traits->readiness;
+  out.hazard = in.traits->hazard;
+  out.start = from_hours(in.traits->start_hours);
+  return out;
+}
+
+Decision Selector::choose(const Query& query, base::TimePoint now) {
+  Shortlist& list = shortlist(*query.shape);
+  Limits limits = limits_of(query, now);
+  std::optional<Found> best = best_of(list, limits);
+  if (!best && !query.avoid.empty()) {
+    limits.avoiding = false;
+    best = best_of(list, limits);
   }
-  return selection;
+  Decision decision;
+  if (!best) {
+    decision.again_at = limits.reopens;
+    return decision;
+  }
+  decision.best = candidate(*list.entries[best->entry].row, limits);
+  decision.kind = best->opening.why == Closed::kNo ? Decision::Kind::kBuy : Decision::Kind::kWait;
+  if (decision.kind == Decision::Kind::kWait) decision.again_at = best->opening.at;
+  return decision;
 }
 
 }  // namespace spillway::core

@@ -82,6 +82,7 @@ base::Result<void> Active::make_providers() {
 
 void Active::make_controllers(const std::string& cluster_id) {
   const model::Ownership ownership(net::sha256(cluster_id + "/" + config_.installation.name));
+  placer_ = std::make_unique<control::Placer>(offers_, providers_, config_.spend, *d_.metrics, d_.timers->both());
   control::PodDeps deps;
   deps.executor = d_.executor;
   deps.timers = d_.timers;
@@ -92,6 +93,7 @@ void Active::make_controllers(const std::string& cluster_id) {
   deps.providers = &providers_;
   deps.handlers = &handlers_;
   deps.offers = &offers_;
+  deps.placer = placer_.get();
   deps.ownership = ownership;
   deps.nodes = config_.nodes;
   deps.policy.start_deadline = config_.placement.start_deadline;

@@ -10,6 +10,7 @@
 #include "vk-provider/api/kubelet_api.hpp"
 #include "vk-provider/control/installation_lease.hpp"
 #include "vk-provider/control/node_controller.hpp"
+#include "vk-provider/control/placer.hpp"
 #include "vk-provider/control/pod_controller.hpp"
 #include "vk-provider/control/provider_controller.hpp"
 #include "vk-provider/control/sample_controller.hpp"
@@ -54,6 +55,7 @@ class Active {
   kube::EventRecorder events_;
   control::ProviderSet providers_;
   core::OfferBook offers_;
+  std::unique_ptr<control::Placer> placer_;
   provider::HandlerRunner handlers_;
   std::unique_ptr<control::PodController> pods_;
   std::unique_ptr<control::SweepController> sweep_;

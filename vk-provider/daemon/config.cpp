@@ -15,6 +15,7 @@
 #include "vk-provider/daemon/config_profile.hpp"
 #include "vk-provider/daemon/config_provider_codec.hpp"
 #include "vk-provider/daemon/config_reader.hpp"
+#include "vk-provider/daemon/config_spend.hpp"
 #include "vk-provider/daemon/config_values.hpp"
 
 namespace spillway::daemon {
@@ -137,6 +138,8 @@ void read_document(Reader& reader, const At& document, const ConfigSources& sour
   for (const ProviderConfig& entry : out.providers) names.push_back(entry.name.str());
   out.nodes = read_profiles(reader, nodes, names, sources);
   read_placement(reader, section.get("placement"), out.placement);
+  out.spend = read_spend(reader, section.get("spend"), out);
+  require_caps(reader, providers, out, sources);
   out.kubelet_api = read_kubelet_api(reader, section.get("kubeletApi"), out.nodes.size());
   read_admin(reader, section.get("admin"), out.admin);
   read_log(reader, section.get("log"), out.log);

@@ -21,6 +21,7 @@
 #include "vk-provider/base/error.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/log.hpp"
+#include "vk-provider/core/spend_guard.hpp"
 #include "vk-provider/model/node_profile.hpp"
 #include "vk-provider/provider/registry.hpp"
 
@@ -72,6 +73,7 @@ struct Config {
   std::vector<model::NodeProfile> nodes;  // at least one; names differ
   std::vector<ProviderConfig> providers;  // at least one; names differ
   PlacementConfig placement;
+  core::SpendPolicy spend;  // a provider that costs money is under a cap per hour
   api::KubeletApiConfig kubelet_api;
   AdminConfig admin;
   LogConfig log;

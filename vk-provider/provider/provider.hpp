@@ -29,6 +29,8 @@ struct ProviderInfo {
   std::string type;         // fake, docker, ...
   model::CapabilitySet capabilities;
   model::Trust trust = model::Trust::kDatacenter;
+  /// Machines of the user's own: they may cost nothing, and have GPUs of any name.
+  bool own_machines = false;
   bool address_routable = false;  // Instance::address can be a podIP
   /// How long after an unanswered create its instance may still turn up in list_owned.
   base::Duration settle_time{std::chrono::seconds(10)};

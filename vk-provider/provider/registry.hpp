@@ -44,6 +44,8 @@ struct ProviderType {
   std::function<base::Result<std::unique_ptr<Provider>>(base::ProviderName name, const nlohmann::json& config,
                                                         const ProviderDeps& deps)>
       make;
+  /// False: what it sells is the user's own, or does not exist. Others may be used only under a cap on money.
+  bool costs_money = true;
   /// Paths below config whose values are secrets: `apiKey`, `hosts[].password`. In the file such a key holds
   /// {fromFile: path} or {fromEnv: NAME}, never the value; validate() and make() receive the value as a string.
   std::vector<std::string> secret_keys = {};

@@ -1,11 +1,9 @@
-// The small deciders beside the state machine: queue, brake, sweep, offers, requirements.
+// The small deciders beside the state machine: queue, brake, sweep.
 #include <catch2/catch.hpp>
 
 #include "test/support/pod_builder.hpp"
-#include "vk-provider/core/offer_book.hpp"
 #include "vk-provider/core/orphan_sweep.hpp"
 #include "vk-provider/core/owner_brake.hpp"
-#include "vk-provider/core/selector.hpp"
 #include "vk-provider/core/work_queue.hpp"
 #include "vk-provider/model/ownership.hpp"
 
@@ -13,7 +11,6 @@ using namespace std::chrono_literals;
 using namespace spillway;
 using namespace spillway::core;
 using base::TimePoint;
-using model::Capability;
 
 namespace {
 constexpr TimePoint kStart{1h};
@@ -191,95 +188,4 @@ TEST_CASE("an orphan that finds its owner again, or is gone once, starts from th
   sweep.look(cloud, {}, nobody, kStart + 25s);
   CHECK(sweep.look(cloud, listing, nobody, kStart + 60s).empty());
   CHECK(sweep.look(cloud, listing, nobody, kStart + 70s).size() == 1);
-}
-
-// ---- offers
-
-namespace {
-
-model::Offer an_offer(const std::string& id, const char* price, int gpus = 1) {
-  model::Offer offer;
-  offer.provider = base::ProviderName("cloud");
-  offer.id = base::OfferId(id);
-  offer.region = "eu";
-  offer.gpu_count = gpus;
-  if (gpus > 0) offer.gpu_model = "H100";
-  offer.gpu_memory = 80LL << 30;
-  if (price != nullptr) offer.price_per_hour = base::Money::from_dollars(price);
-  return offer;
-}
-
-std::vector<ProviderAbility> one_provider() {
-  ProviderAbility ability;
-  ability.name = "cloud";
-  ability.capabilities = {Capability::kExitCode, Capability::kRestartContainer, Capability::kPortsTcp,
-                          Capability::kEntrypoint};
-  return {ability};
-}
-
-Requirements one_gpu() {
-  Requirements needs;
-  needs.gpu_count = 1;
-  needs.gpu_resource = "nvidia.com/gpu";
-  return needs;
-}
-
-Selection select(std::vector<model::Offer> offers, const model::NodeProfile& profile = {},
-                 const Requirements& needs = one_gpu(), const std::vector<base::OfferId>& tried = {}) {
-  OfferBook book;
-  book.update(base::ProviderName("cloud"), std::move(offers), kStart);
-  return select_offer(needs, profile, one_provider(), book.entries(kStart), tried, kStart);
-}
-
-}  // namespace
-
-TEST_CASE("the cheapest offer that fits is taken") {
-  CHECK(select({an_offer("b", "2.10"), an_offer("a", "2.00"), an_offer("c", "1.00", 0)}).winner->id ==
-        base::OfferId("a"));
-  // Of two equal ones the name decides, so that a run repeats.
-  CHECK(select({an_offer("b", "2.00"), an_offer("a", "2.00")}).winner->id == base::OfferId("a"));
-  CHECK(select({an_offer("a", "1.00"), an_offer("b", "2.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id ==
-        base::OfferId("b"));
-  CHECK(select({an_offer("a", "1.00")}, {}, one_gpu(), {base::OfferId("a")}).winner->id == base::OfferId("a"));
-}
-
-TEST_CASE("each reason to leave an offer alone is told") {
-  model::NodeProfile profile;
-  profile.max_price_per_hour = base::Money::from_dollars("3.00");
-  profile.offers.regions = {"eu"};
-  profile.offers.gpu_models = {"H100"};
-  std::vector<model::Offer> offers;
-  offers.push_back(an_offer("no-price", nullptr));
-  offers.push_back(an_offer("dear", "3.000001"));
-  offers.push_back(an_offer("sold-out", "1.00"));
-  offers.back().available = false;
-  offers.push_back(an_offer("elsewhere", "1.00"));
-  offers.back().region = "us";
-  offers.push_back(an_offer("a100", "1.00"));
-  offers.back().gpu_model = "A100-80GB";
-  offers.push_back(an_offer("spot", "1.00"));
-  offers.back().capacity_type = model::CapacityType::kSpot;
-  offers.push_back(an_offer("cpu", "0.10", 0));
-  const Selection none = select(offers, profile);
-  CHECK_FALSE(none.winner);
-  CHECK(none.why_none ==
-        "0 of 7 offers fit: 1 without a price, 1 too few GPUs, 1 spot, 1 sold out, 1 over the price cap of $3.00, 1 in "
-        "another "
-        "region, 1 another GPU model");
-  offers.push_back(an_offer("good", "3.00"));
-  CHECK(select(offers, profile).winner->id == base::OfferId("good"));
-}
-
-TEST_CASE("a cooled or stale offer is not taken, and comes back") {
-  OfferBook book;
-  const base::ProviderName cloud("cloud");
-  book.update(cloud, {an_offer("a", "1.00"), an_offer("b", "2.00")}, kStart);
-  book.cool_down(cloud, base::OfferId("a"), kStart + 30s);
-  const auto at = [&](TimePoint t) { return select_offer(one_gpu(), {}, one_provider(), book.entries(t), {}, t); };
-  CHECK(at(kStart).winner->id == base::OfferId("b"));
-  book.cool_down(cloud, {}, kStart + 20s);
-  CHECK_FALSE(at(kStart).winner);
-  CHECK(at(kStart).again_at == kStart + 20s);
-  CHECK(at(kStart + 31s).winner->id == base::OfferId("a"));
-  CHECK_FALSE(at(kStart + 6min).winner);
 }

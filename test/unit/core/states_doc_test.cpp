@@ -72,7 +72,6 @@ std::string words_of(const PodRecord& r) {
 
 struct ActionWords {
   std::string operator()(const action::Choose&) const { return "Choose"; }
-  std::string operator()(const action::Refuse&) const { return "Refuse"; }
   std::string operator()(const action::WriteIntent&) const { return "WriteIntent"; }
   std::string operator()(const action::WriteStatus&) const { return "WriteStatus"; }
   std::string operator()(const action::Create&) const { return "Create"; }
@@ -92,9 +91,6 @@ struct ActionWords {
   std::string operator()(const action::DeletePod&) const { return "DeletePod"; }
   std::string operator()(const action::Tell& a) const { return "Tell(" + a.reason + ")"; }
   std::string operator()(const action::NoteFailure&) const { return "NoteFailure"; }
-  std::string operator()(const action::CoolDown& a) const {
-    return a.offer.empty() ? "CoolDown(provider)" : "CoolDown(offer)";
-  }
   std::string operator()(const action::WakeAt&) const { return "WakeAt"; }
   std::string operator()(const action::Forget&) const { return "Forget"; }
 };

@@ -34,6 +34,7 @@ std::expected<Config, std::vector<Fault>> parse(const std::string& section, cons
                                                 const std::string& nodes = "[{name: burst}]") {
   provider::Registry registry;
   provider::ProviderType type;
+  type.costs_money = false;
   type.validate = [](const nlohmann::json&) { return std::vector<provider::ConfigFault>(); };
   registry["cloud"] = type;
   daemon::ConfigSources sources;

@@ -32,6 +32,7 @@ namespace {
 /// A type that knows `token` (a secret), `hosts[].price` (a number) and `hosts[].name`.
 provider::ProviderType cloud_type() {
   provider::ProviderType type;
+  type.costs_money = false;  // caps: config_spend_test.cpp
   type.secret_keys = {"token", "hosts[].password"};
   type.validate = [](const json& config) {
     std::vector<provider::ConfigFault> faults;
@@ -231,6 +232,7 @@ TEST_CASE("the example has every key, and each has its default") {
   CHECK(*example->providers.at(0).config == *defaults.providers.at(0).config);
   CHECK(example->placement == defaults.placement);
   CHECK(example->placement == spillway::daemon::PlacementConfig());
+  CHECK(example->spend == spillway::core::SpendPolicy());
   CHECK(example->kubelet_api == spillway::api::KubeletApiConfig());
   CHECK(example->admin == spillway::daemon::AdminConfig());
   CHECK(example->log == spillway::daemon::LogConfig());
@@ -295,7 +297,7 @@ placement:
 admin:
   port: 70000
 log: loud
-spend: {}
+gate: {}
 )");
   std::string text;
   for (const std::string& fault : faults) text += fault + "\n";
@@ -316,7 +318,7 @@ spillway.yaml:22: placement.startDeadline: found "20"; allowed: a duration such 
 spillway.yaml:23: placement.createDeadline: found "25s"; allowed: a duration such as 20s, 5m or 1h30m, from 1s to 20s
 spillway.yaml:25: admin.port: found "70000"; allowed: a whole number from 0 to 65535
 spillway.yaml:26: log: found "loud"; allowed: a mapping
-spillway.yaml:27: spend: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, kubeletApi, admin, log
+spillway.yaml:27: gate: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, spend, kubeletApi, admin, log
 )");
 }
 

@@ -32,7 +32,8 @@ inline fake::CloudSettings at_once() {
 /// A cluster, a cloud, and one daemon after the other.
 class World {
  public:
-  World() : api(reactor.timers), cloud(at_once(), reactor.timers.both()) {
+  explicit World(fake::CloudSettings settings = at_once())
+      : api(reactor.timers), cloud(std::move(settings), reactor.timers.both()) {
     registry["fake"] = fake::provider_type_over(cloud);
   }
   ~World() { crash(); }
@@ -45,6 +46,8 @@ class World {
         {"cpu", "64"}, {"memory", "256Gi"}, {"pods", "100"}, {"ephemeral-storage", "1Ti"}, {"nvidia.com/gpu", "8"}};
     node.internal_ip = "192.0.2.10";
     node.max_price_per_hour = price_cap;
+    node.offers.capacity_types = capacity_types;
+    config.spend = spend;
     config.nodes = {node};
     daemon::ProviderConfig provider;
     provider.name = base::ProviderName("cloud");
@@ -112,6 +115,8 @@ class World {
   ApiServerModel api;
   kube::KubeApi* way = nullptr;          // to `api`, if something is to go wrong on it
   std::optional<base::Money> price_cap;  // of the node
+  std::vector<model::CapacityType> capacity_types = model::OfferFilter().capacity_types;  // of the node
+  core::SpendPolicy spend;
   fake::FakeCloud cloud;
   provider::Registry registry;
   std::unique_ptr<daemon::Daemon> running;

@@ -1,0 +1,82 @@
+// Where a pod goes, and whether there is money for it: the offers, what is believed of them, the selector and the caps
+// on money as one; and what became of each purchase, told to them.
+//
+// Owned by the daemon, outlives pod_controller; reactor thread only. It decides nothing itself, and calls nobody: core/
+// does the one, pod_controller the other. Its knowledge is of this process; only what pods and listings tell survives.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vk-provider/base/metrics.hpp"
+#include "vk-provider/control/pod_store.hpp"
+#include "vk-provider/control/provider_set.hpp"
+#include "vk-provider/core/selector.hpp"
+#include "vk-provider/core/spend_guard.hpp"
+
+namespace spillway::control {
+
+class Placer {
+ public:
+  /// `offers` and `providers` outlive it; the providers are complete.
+  Placer(const core::OfferBook& offers, const ProviderSet& providers, core::SpendPolicy caps, base::Metrics& metrics,
+         base::Now now);
+
+  struct Answer {
+    std::optional<core::Candidate> best;  // to be bought now
+    // Without one:
+    bool refused = false;  // no provider that has something would have the pod
+    model::WaitReason why = model::WaitReason::kNoCapacity;
+    std::string message;
+    std::optional<base::TimePoint> again_at;  // something may be different then
+  };
+  /// The choice alone costs nothing, and binds nobody. `needs`: of the entry.
+  Answer choose(PodEntry& entry, const core::Requirements& needs, base::Now now);
+
+  struct Denial {
+    model::WaitReason why{};
+    std::string message;
+  };
+  /// Takes the money for it, and the right to ask its pool. Otherwise it takes nothing, and says what stands in the
+  /// way.
+  std::optional<Denial> reserve(PodEntry& entry, const core::Candidate& best, const base::InstanceTag& tag,
+                                base::Now now);
+  /// What one instance for the pod may cost per hour, by its node and by itself. After choose().
+  static std::optional<base::Money> price_cap(const PodEntry& entry);
+  /// A create call begins, and was answered (null: accepted).
+  void asked(PodEntry& entry, base::TimePoint now);
+  void answered(PodEntry& entry, const base::Error* error, base::TimePoint now);
+  /// The price that was read back from what was created. Returns what it may cost at most, if a cap is passed by it.
+  std::optional<base::Money> priced(PodEntry& entry, base::Money per_hour, base::Now now);
+
+  /// After each step of the record: counts what it may cost now, gives back what it cannot cost any more, and learns.
+  /// `chosen`: the step was told of the reservation.
+  void follow(PodEntry& entry, bool chosen, base::Now now);
+  /// The record goes.
+  void forget(PodEntry& entry, base::Now now);
+
+  const core::Beliefs& beliefs() const { return beliefs_; }
+  core::SpendGuard& spend() { return spend_; }
+
+ private:
+  core::Query query_of(const PodEntry& entry, base::Now now);
+  core::Purchase purchase_of(const PodEntry& entry, const base::ProviderName& provider) const;
+  std::string why_none(const core::Explanation& all, const core::Shape& shape) const;
+  void learn(const Launch& launch, core::LaunchResult result, base::Duration took, base::TimePoint now,
+             std::string message = {});
+  void learn_course(PodEntry& entry, base::TimePoint now);
+  void learn_end(const PodEntry& entry, base::TimePoint now);
+  void adopt(PodEntry& entry, const model::Placement& placement, base::Now now);
+  void end(PodEntry& entry, base::Now now);
+  void show(const base::ProviderName& provider);
+
+  const ProviderSet& providers_;
+  core::Beliefs beliefs_;
+  core::Selector selector_;
+  bool capped_;
+  core::SpendGuard spend_;
+  base::Metrics& metrics_;
+};
+
+}  // namespace spillway::control
