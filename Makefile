@@ -15,7 +15,7 @@ export PYTHONPATH := $(CURDIR)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build test soak simulate lint format demo bench cluster-up cluster-down clean
+.PHONY: help setup build test soak simulate lint format demo bench placebench cluster-up cluster-down clean
 
 help: ## list the verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -57,6 +57,12 @@ bench: build ## measure against kwok and virtual-kubelet; fails if a must is mis
 	@$(SETUP) packages venv controlplane peers
 	@cmake --build --preset release --target probe_bench
 	@$(PYTHON) test/bench/run.py
+
+placebench: ## judge how placements are chosen (DATA=folder of CSV files; without it a small made-up set)
+	@$(SETUP) packages
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target placebench
+	@build/release/placebench --jobs "$$(nproc)" $(if $(DATA),--data '$(DATA)' --check,--data test/data/placebench --pods 300 --seeds 3)
 
 cluster-up: ## start a control plane that stays; prints its kubeconfig's path (NAME=default)
 	@$(SETUP)
