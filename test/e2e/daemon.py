@@ -46,6 +46,7 @@ def make_config(
     admin_port: int,
     namespace: str = "spillway-system",
     placement: Mapping[str, Any] | None = None,
+    spend: Mapping[str, Any] | None = None,
     kubelet: Mapping[str, Any] | None = None,
     log_level: str = "debug",
 ) -> dict[str, Any]:
@@ -56,6 +57,7 @@ def make_config(
         "nodes": [dict(node) for node in nodes],
         "providers": [dict(provider) for provider in providers],
         "placement": {"orphanGrace": "2s", "createDeadline": "5s", **(placement or {})},
+        "spend": spend or {},
         "kubeletApi": {"enabled": True, **kubelet} if kubelet is not None else {},
         "admin": {"port": admin_port},
         "log": {"level": log_level, "format": "json"},
