@@ -41,6 +41,16 @@ inline constexpr std::string_view kLabelInstallation = "spillway.dev/installatio
 inline constexpr std::string_view kLabelProfile = "spillway.dev/profile";
 inline constexpr std::string_view kConditionProvidersReachable = "SpillwayProvidersReachable";
 
+// The capacity gate, on our nodes: its taint while home has room, the taint that always prefers home, what it thinks,
+// and what people order on a Node.
+inline constexpr std::string_view kTaintGateKey = "spillway.dev/home-has-capacity";
+inline constexpr std::string_view kTaintPreferHomeKey = "spillway.dev/prefer-home";
+inline constexpr std::string_view kConditionGate = "SpillwayGate";
+inline constexpr std::string_view kAnnotationGate = "spillway.dev/gate";
+inline constexpr std::string_view kAnnotationGateUntil = "spillway.dev/gate-until";
+// On a node of home, written by a health agent: how many of its GPUs are sick.
+inline constexpr std::string_view kAnnotationUnhealthyGpus = "spillway.dev/unhealthy-gpus";
+
 inline constexpr std::string_view kResourceNvidiaGpu = "nvidia.com/gpu";
 inline constexpr std::string_view kResourceAmdGpu = "amd.com/gpu";
 

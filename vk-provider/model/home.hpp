@@ -1,0 +1,93 @@
+// What the capacity gate reads of Nodes and Pods of the whole cluster: a few plain values of each.
+//
+// Values, made by kube/home_codec and taken in by core/home_book. "home" is every node that is not virtual.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spillway::model {
+
+/// Whole GPUs by extended resource.
+struct GpuAmounts {
+  GpuAmounts() = default;
+  std::int64_t nvidia = 0;
+  std::int64_t amd = 0;
+  bool none() const { return nvidia == 0 && amd == 0; }
+  bool operator==(const GpuAmounts&) const = default;
+};
+
+enum class GpuResource : std::uint8_t { kNvidia, kAmd };
+inline std::int64_t amount_of(const GpuAmounts& amounts, GpuResource resource) {
+  return resource == GpuResource::kNvidia ? amounts.nvidia : amounts.amd;
+}
+
+/// spec.taints[] of a Node.
+struct Taint {
+  Taint() = default;
+  Taint(std::string k, std::string v, std::string e) : key(std::move(k)), value(std::move(v)), effect(std::move(e)) {}
+  std::string key;
+  std::string value;
+  std::string effect;
+  bool operator==(const Taint&) const = default;
+};
+
+/// spec.tolerations[] of a Pod. An empty key (with kExists) tolerates every key, an empty effect every effect.
+struct Toleration {
+  enum class Operator : std::uint8_t { kEqual, kExists };
+  Toleration() = default;
+  std::string key;
+  Operator op = Operator::kEqual;
+  std::string value;
+  std::string effect;
+  bool operator==(const Toleration&) const = default;
+};
+
+/// One of matchExpressions (of labels) or matchFields (of metadata.name).
+struct NodeRequirement {
+  enum class Operator : std::uint8_t { kIn, kNotIn, kExists, kDoesNotExist, kGt, kLt, kUnknown };
+  NodeRequirement() = default;
+  std::string key;
+  bool of_field = false;
+  Operator op = Operator::kUnknown;
+  std::vector<std::string> values;
+};
+
+/// All of them must hold; one without requirements matches nothing.
+using NodeTerm = std::vector<NodeRequirement>;
+
+struct HomeNode {
+  HomeNode() = default;
+  std::string name;
+  std::map<std::string, std::string> labels;
+  std::vector<Taint> taints;
+  GpuAmounts allocatable;
+  bool has_nvidia = false;  // the resource is named in capacity or allocatable, be it with 0
+  bool has_amd = false;
+  bool ready = false;
+  bool unschedulable = false;
+  bool deleting = false;
+  std::int64_t unhealthy_gpus = 0;  // of the annotation spillway.dev/unhealthy-gpus
+};
+
+struct HomePod {
+  HomePod() = default;
+  std::string uid;
+  GpuAmounts gpus;  // what its containers hold at once; all that follows is read only if it is not none()
+  std::string node_name;
+  std::string nominated_node;
+  int priority = 0;
+  bool terminal = false;  // Succeeded or Failed
+  bool deleting = false;
+  bool gated = false;          // has scheduling gates
+  bool unschedulable = false;  // PodScheduled=False with reason Unschedulable
+  std::map<std::string, std::string> labels;
+  std::vector<Toleration> tolerations;
+  std::map<std::string, std::string> node_selector;
+  std::vector<NodeTerm> node_terms;  // of the required node affinity: one of them must match; empty: no affinity
+  bool has_node_terms = false;
+};
+
+}  // namespace spillway::model
