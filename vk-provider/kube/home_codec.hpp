@@ -1,0 +1,20 @@
+// Node and Pod JSON -> the few values that the capacity gate counts with.
+//
+// Pure; reactor thread. Builds no tree and keeps no text: in a large cluster most events are of pods that want no GPU,
+// and those cost one search. Tolerant of absent, null and mistyped optional fields; an object whose text is broken or
+// that has no identity is kInvalid.
+#pragma once
+
+#include <string_view>
+
+#include "vk-provider/base/error.hpp"
+#include "vk-provider/model/home.hpp"
+
+namespace spillway::kube {
+
+base::Result<model::HomeNode> decode_home_node(std::string_view json);
+
+/// With `gpus` of none, only `gpus` and `uid` are meant.
+base::Result<model::HomePod> decode_home_pod(std::string_view json);
+
+}  // namespace spillway::kube
