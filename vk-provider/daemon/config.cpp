@@ -11,6 +11,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "vk-provider/daemon/config_gate.hpp"
 #include "vk-provider/daemon/config_kubelet_api.hpp"
 #include "vk-provider/daemon/config_profile.hpp"
 #include "vk-provider/daemon/config_provider_codec.hpp"
@@ -140,6 +141,7 @@ void read_document(Reader& reader, const At& document, const ConfigSources& sour
   read_placement(reader, section.get("placement"), out.placement);
   out.spend = read_spend(reader, section.get("spend"), out);
   require_caps(reader, providers, out, sources);
+  out.gate = read_gate(reader, section.get("gate"), out);
   out.kubelet_api = read_kubelet_api(reader, section.get("kubeletApi"), out.nodes.size());
   read_admin(reader, section.get("admin"), out.admin);
   read_log(reader, section.get("log"), out.log);
@@ -211,6 +213,9 @@ base::Result<void> override_node_name(Config& config, const std::string& name) {
   }
   const std::string problem = node_name_problem(name);
   if (!problem.empty()) return base::fail(base::ErrorKind::kInvalid, "--node-name: " + problem);
+  for (control::GateSettings& gate : config.gate.gates) {
+    for (core::VirtualNode& node : gate.home.virtual_nodes) node.name = name;
+  }
   config.nodes.front().name = name;
   return {};
 }

@@ -21,6 +21,8 @@
 #include "vk-provider/base/error.hpp"
 #include "vk-provider/base/ids.hpp"
 #include "vk-provider/base/log.hpp"
+#include "vk-provider/base/secret.hpp"
+#include "vk-provider/control/gate_settings.hpp"
 #include "vk-provider/core/spend_guard.hpp"
 #include "vk-provider/model/node_profile.hpp"
 #include "vk-provider/provider/registry.hpp"
@@ -52,6 +54,23 @@ struct PlacementConfig {
   bool operator==(const PlacementConfig&) const = default;
 };
 
+struct PrometheusConfig {
+  PrometheusConfig() = default;
+  std::string url;  // empty: there is none
+  base::Secret token;
+  std::string ca_pem;  // empty: the system's CAs
+  control::GatePollSettings poll;
+  bool operator==(const PrometheusConfig&) const = default;
+};
+
+struct GateConfig {
+  GateConfig() = default;
+  bool enabled = false;
+  bool in_daemon = true;  // false: only `spillway gate` runs them
+  PrometheusConfig prometheus;
+  std::vector<control::GateSettings> gates;  // at least one if enabled; no node in two; see gates_of()
+};
+
 struct AdminConfig {
   AdminConfig() = default;
   std::string address = "127.0.0.1";
@@ -74,6 +93,7 @@ struct Config {
   std::vector<ProviderConfig> providers;  // at least one; names differ
   PlacementConfig placement;
   core::SpendPolicy spend;  // a provider that costs money is under a cap per hour
+  GateConfig gate;
   api::KubeletApiConfig kubelet_api;
   AdminConfig admin;
   LogConfig log;

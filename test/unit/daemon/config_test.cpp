@@ -233,6 +233,17 @@ TEST_CASE("the example has every key, and each has its default") {
   CHECK(example->placement == defaults.placement);
   CHECK(example->placement == spillway::daemon::PlacementConfig());
   CHECK(example->spend == spillway::core::SpendPolicy());
+  CHECK_FALSE(example->gate.enabled);
+  CHECK(example->gate.in_daemon);
+  CHECK(example->gate.prometheus == spillway::daemon::PrometheusConfig());
+  CHECK(example->gate.gates.at(0).rules == spillway::core::GateRules());
+  const Config gated = loader.good(
+      "apiVersion: spillway.dev/v1\nnodes: [{name: spillway}]\nproviders: [{name: fake, type: fake}]\n"
+      "gate: {gates: [{name: gpu, nodes: [spillway]}]}\n");
+  CHECK(example->gate.gates.at(0).home.tolerations == gated.gate.gates.at(0).home.tolerations);
+  CHECK(example->gate.gates.at(0).home.stuck_after == gated.gate.gates.at(0).home.stuck_after);
+  CHECK(example->gate.gates.at(0).soft_taint == gated.gate.gates.at(0).soft_taint);
+  CHECK(example->gate.gates.at(0).unhealthy_label == gated.gate.gates.at(0).unhealthy_label);
   CHECK(example->kubelet_api == spillway::api::KubeletApiConfig());
   CHECK(example->admin == spillway::daemon::AdminConfig());
   CHECK(example->log == spillway::daemon::LogConfig());
@@ -297,7 +308,7 @@ placement:
 admin:
   port: 70000
 log: loud
-gate: {}
+weather: {}
 )");
   std::string text;
   for (const std::string& fault : faults) text += fault + "\n";
@@ -318,7 +329,7 @@ spillway.yaml:22: placement.startDeadline: found "20"; allowed: a duration such 
 spillway.yaml:23: placement.createDeadline: found "25s"; allowed: a duration such as 20s, 5m or 1h30m, from 1s to 20s
 spillway.yaml:25: admin.port: found "70000"; allowed: a whole number from 0 to 65535
 spillway.yaml:26: log: found "loud"; allowed: a mapping
-spillway.yaml:27: gate: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, spend, kubeletApi, admin, log
+spillway.yaml:27: weather: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, spend, gate, kubeletApi, admin, log
 )");
 }
 
