@@ -45,6 +45,9 @@ int run(int argc, char** argv) {
       ->type_name("VERSION");
   run->add_flag("--check-config", options.check_config, "report the faults of the configuration, and end");
 
+  CLI::App* const gate = app.add_subcommand("gate", "the capacity gates alone, until SIGTERM");
+  add_inputs(gate, options);
+
   CLI::App* const status = app.add_subcommand("status", "nodes, lease, providers and pods as they are now");
   add_inputs(status, options);
   add_output(status, options);
@@ -80,6 +83,7 @@ int run(int argc, char** argv) {
   if (fake_cloud->parsed()) return fake::run_fake_cloud(cloud);
   const spillway::provider::Registry registry = spillway::providers::builtin_providers();
   if (explain->parsed()) return daemon_ns::command_explain(options, registry);
+  if (gate->parsed()) return daemon_ns::command_gate(options, registry);
   if (status->parsed()) return daemon_ns::command_status(options, registry);
   if (sweep->parsed()) return daemon_ns::command_sweep(options, registry);
   return daemon_ns::command_run(options, registry);

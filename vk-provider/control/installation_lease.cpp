@@ -36,14 +36,14 @@ core::LeaseView to_view(const kube::Lease& lease) {
 InstallationLease::InstallationLease(InstallationLeaseConfig config, kube::KubeApi& api, async::Timers& timers,
                                      base::Random& random, base::Metrics& metrics)
     : config_(std::move(config)),
-      name_("spillway-" + config_.installation),
+      name_(config_.name_prefix + config_.installation),
       client_(api),
       timers_(timers),
       random_(random),
       fsm_(make_identity(config_.hostname, random), config_.times),
-      held_gauge_(metrics.gauge("spillway_installation_lease_held", "1 while this process may act.")),
-      failures_(metrics.counter("spillway_installation_lease_failures_total",
-                                "Reads and writes of the installation's lease that failed.")) {}
+      held_gauge_(metrics.gauge(config_.metric_prefix + "_held", "1 while this process may act.")),
+      failures_(
+          metrics.counter(config_.metric_prefix + "_failures_total", "Reads and writes of the lease that failed.")) {}
 
 async::Task<void> InstallationLease::look(base::Deadline deadline) {
   auto answer = co_await client_.get_lease(config_.ns, name_, deadline);

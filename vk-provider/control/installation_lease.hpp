@@ -20,8 +20,10 @@ namespace spillway::control {
 struct InstallationLeaseConfig {
   InstallationLeaseConfig() = default;
   std::string ns;            // namespace of the installation
-  std::string installation;  // the Lease is called spillway-<installation>
-  std::string hostname;      // the holder is <hostname>_<random>, another one for each process
+  std::string installation;  // the Lease is called <name_prefix><installation>
+  std::string name_prefix = "spillway-";
+  std::string metric_prefix = "spillway_installation_lease";
+  std::string hostname;  // the holder is <hostname>_<random>, another one for each process
   core::LeaseTimes times;
   /// Says that the process behind a holder's <hostname> is certainly dead (base/process.hpp): then there is nothing to
   /// wait out. May be empty.

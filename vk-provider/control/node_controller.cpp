@@ -204,8 +204,10 @@ async::Task<void> NodeController::learn_server_version() {
 void NodeController::rebuild_wanted() { wanted_ = make_wanted_node(profile_, providers_, server_version_); }
 
 async::Task<void> NodeController::create_node() {
+  std::vector<kube::NodeTaint> taints = wanted_.taints;
+  taints.insert(taints.end(), wanted_.first_taints.begin(), wanted_.first_taints.end());
   auto created =
-      co_await client_.create(wanted_.metadata, wanted_.taints, wanted_.provider_id, timers_.now() + kCallDeadline);
+      co_await client_.create(wanted_.metadata, std::move(taints), wanted_.provider_id, timers_.now() + kCallDeadline);
   if (!created) {
     const ErrorKind kind = created.error().kind;
     // It exists, or may exist: what stands there decides.

@@ -117,6 +117,8 @@ WantedNode make_wanted_node(const NodeSettings& profile, const ProvidersConditio
   wanted.metadata.labels = labels_of(profile);
   wanted.metadata.annotations = profile.annotations;
   wanted.taint_keys.insert(std::string(model::kTaintProviderKey));
+  // Closed before anybody has looked: a new node must not draw pods from a home that has room.
+  if (profile.gated) wanted.first_taints.emplace_back(std::string(model::kTaintGateKey), "", "NoSchedule");
   if (profile.provider_taint) {
     wanted.taints.emplace_back(std::string(model::kTaintProviderKey), std::string(model::kTaintProviderValue),
                                "NoSchedule");

@@ -22,6 +22,7 @@ struct NodeSettings : model::NodeProfile {
   NodeSettings() = default;
   explicit NodeSettings(model::NodeProfile profile) : model::NodeProfile(std::move(profile)) {}
   int kubelet_port = 0;  // 0: no kubelet API, daemonEndpoints is left out
+  bool gated = false;    // created with the taint of its gate, which belongs to the gate from then on
   std::string installation;
   std::string version;  // of Spillway
 };
@@ -38,6 +39,7 @@ struct WantedNode {
   WantedNode() = default;
   kube::NodeMetadata metadata;
   std::vector<kube::NodeTaint> taints;
+  std::vector<kube::NodeTaint> first_taints;  // beside those, of a Node that is created
   /// Taint keys that we manage: what stands under them is ours to add and to remove.
   std::set<std::string> taint_keys;
   std::string provider_id;

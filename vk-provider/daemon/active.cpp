@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "vk-provider/base/log.hpp"
+#include "vk-provider/daemon/gate_runner.hpp"
 #include "vk-provider/daemon/version.hpp"
 #include "vk-provider/net/digest.hpp"
 #include "vk-provider/provider/metered_provider.hpp"
@@ -179,6 +180,7 @@ control::NodeSettings Active::settings_of(const model::NodeProfile& profile) con
   control::NodeSettings node(profile);
   node.installation = config_.installation.name;
   node.version = std::string(kVersion);
+  node.gated = is_gated(config_, profile.name);
   if (kubelet_) node.kubelet_port = kubelet_->port(profile.name);
   return node;
 }

@@ -106,6 +106,18 @@ int command_run(const CliOptions& options, const provider::Registry& registry) {
   return run_daemon(*config, run);
 }
 
+int command_gate(const CliOptions& options, const provider::Registry& registry) {
+  const auto config = load_or_print(options, registry);
+  if (!config) return kExitBadInput;
+  if (!config->gate.enabled) return bad_input(options.config_file + ": gate.enabled is false");
+  base::log::configure(config->log.level, config->log.format);
+  auto access = find_cluster(options.kubeconfig, process_environment);
+  if (!access) return bad_input(access.error().message);
+  RunOptions run;
+  run.access = std::move(*access);
+  return run_gate(*config, run);
+}
+
 int command_status(const CliOptions& options, const provider::Registry& registry) {
   StatusReport report;
   return run_standalone(options, registry, report, [&report](const Config& config, const Surroundings& in) {

@@ -27,6 +27,7 @@ struct CliOptions {
 std::optional<Config> load_or_print(const CliOptions& options, const provider::Registry& registry);
 
 int command_run(const CliOptions& options, const provider::Registry& registry);
+int command_gate(const CliOptions& options, const provider::Registry& registry);
 int command_status(const CliOptions& options, const provider::Registry& registry);
 int command_sweep(const CliOptions& options, const provider::Registry& registry);
 int command_explain(const CliOptions& options, const provider::Registry& registry);

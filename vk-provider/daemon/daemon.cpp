@@ -6,6 +6,7 @@
 #include "vk-provider/base/log.hpp"
 #include "vk-provider/control/debug_codec.hpp"
 #include "vk-provider/daemon/active.hpp"
+#include "vk-provider/daemon/gate_runner.hpp"
 
 namespace spillway::daemon {
 namespace log = base::log;
@@ -24,14 +25,20 @@ Daemon::~Daemon() = default;
 
 boost::asio::awaitable<int> Daemon::run() {
   group_.spawn(lead());
+  if (config_.gate.enabled && config_.gate.in_daemon) {
+    gates_ = std::make_unique<GateRunner>(config_, d_);
+    group_.spawn(gates_->run());
+  }
   co_await stop_->wait();
   log::info("stopping: writes under way are finished; nodes, pods and instances stay as they are");
   // The lease outlasts the drain without another renewal. What lead() has begun to drop it has dropped after this.
   co_await group_.stop();
   if (active_) co_await active_->shut_down(d_.timers->now() + kDrain);
+  if (gates_) co_await gates_->release();
   if (lease_) co_await lease_->release();
   active_.reset();
   lease_.reset();
+  gates_.reset();
   log::info("stopped");
   co_return exit_code_;
 }
@@ -41,8 +48,10 @@ void Daemon::request_stop() { stop_->wake(); }
 boost::asio::awaitable<void> Daemon::abandon() {
   co_await group_.stop();
   if (active_) co_await active_->drop();
+  if (gates_) co_await gates_->drop();
   active_.reset();
   lease_.reset();
+  gates_.reset();
   stop_->wake();
 }
 
@@ -87,6 +96,9 @@ boost::asio::awaitable<std::string> Daemon::find_cluster_id() {
 std::vector<Check> Daemon::readiness() const {
   std::vector<Check> checks;
   checks.emplace_back("lease", lease_ && lease_->held() ? "" : "another daemon holds the installation's lease");
+  if (gates_) {
+    for (Check& check : gates_->readiness()) checks.push_back(std::move(check));
+  }
   if (!active_) return checks;
   for (Check& check : active_->readiness()) checks.push_back(std::move(check));
   return checks;

@@ -45,6 +45,7 @@ struct Check {
 };
 
 class Active;
+class GateRunner;
 
 class Daemon {
  public:
@@ -76,6 +77,7 @@ class Daemon {
   std::unique_ptr<async::Waiter> stop_;
   std::unique_ptr<control::InstallationLease> lease_;
   std::unique_ptr<Active> active_;
+  std::unique_ptr<GateRunner> gates_;  // with gate.inDaemon
   int exit_code_ = 0;
 };
 

@@ -12,6 +12,7 @@
 #include "vk-provider/base/log.hpp"
 #include "vk-provider/base/process.hpp"
 #include "vk-provider/daemon/daemon.hpp"
+#include "vk-provider/daemon/gate_runner.hpp"
 #include "vk-provider/daemon/version.hpp"
 #include "vk-provider/kube/http_kube_api.hpp"
 #include "vk-provider/net/http_client.hpp"
@@ -56,17 +57,41 @@ std::vector<api::AdminCheck> to_admin(const std::vector<Check>& checks) {
   return out;
 }
 
-boost::asio::awaitable<int> serve(Daemon& daemon, api::AdminServer& admin, async::TaskGroup& group,
-                                  async::Timers& timers) {
-  const int code = co_await daemon.run();
+/// The gates alone, until they are told to stop.
+class GateProcess {
+ public:
+  GateProcess(const Config& config, const DaemonDeps& deps)
+      : gates_(config, deps), group_(deps.executor), stop_(deps.timers->make_waiter()) {}
+
+  boost::asio::awaitable<int> run() {
+    group_.spawn(gates_.run());
+    co_await stop_->wait();
+    log::info("stopping: the taints stay as they are");
+    co_await group_.stop();
+    co_await gates_.release();
+    co_return 0;
+  }
+  void request_stop() { stop_->wake(); }
+  std::vector<Check> readiness() const { return gates_.readiness(); }
+  std::string debug_pods() const { return "[]"; }
+
+ private:
+  GateRunner gates_;
+  async::TaskGroup group_;
+  std::unique_ptr<async::Waiter> stop_;
+};
+
+template <class Work>
+boost::asio::awaitable<int> serve(Work& work, api::AdminServer& admin, async::TaskGroup& group, async::Timers& timers) {
+  const int code = co_await work.run();
   co_await admin.stop(timers.now() + kAdminStop);
   co_await group.stop();
   co_return code;
 }
 
-}  // namespace
-
-int run_daemon(const Config& config, const RunOptions& options) {
+/// Runs a Daemon or a GateProcess in a reactor of its own.
+template <class Work>
+int run_process(const Config& config, const RunOptions& options) {
   // 1. The reactor, time and chance.
   async::Reactor reactor;
   base::SeededRandom random(std::random_device{}());
@@ -80,7 +105,7 @@ int run_daemon(const Config& config, const RunOptions& options) {
     log::error("cannot connect to the API server", {{"error", work ? lease.error() : work.error()}});
     return 2;
   }
-  // 3. The daemon.
+  // 3. The daemon, or the gates.
   DaemonDeps deps;
   deps.executor = reactor.executor();
   deps.timers = &reactor.timers();
@@ -96,14 +121,14 @@ int run_daemon(const Config& config, const RunOptions& options) {
   };
   deps.holder = base::this_process(host_name());
   deps.is_proven_dead = [](const std::string& holder) { return base::is_proven_dead(holder); };
-  Daemon daemon(config, std::move(deps));
+  Work process(config, deps);
   // 4. The admin port.
   api::AdminServerConfig admin_config;
   admin_config.address = config.admin.address;
   admin_config.port = config.admin.port;
   api::AdminSources sources;
-  sources.readiness = [&daemon] { return to_admin(daemon.readiness()); };
-  if (config.admin.debug) sources.debug_pods = [&daemon] { return daemon.debug_pods(); };
+  sources.readiness = [&process] { return to_admin(process.readiness()); };
+  if (config.admin.debug) sources.debug_pods = [&process] { return process.debug_pods(); };
   api::AdminServer admin(reactor.executor(), reactor.timers(), metrics, admin_config, std::move(sources));
   if (auto started = admin.start(); !started) {
     log::error("cannot listen", {{"error", started.error()}});
@@ -117,9 +142,9 @@ int run_daemon(const Config& config, const RunOptions& options) {
 
   async::TaskGroup group(reactor.executor());
   group.spawn(async::probe_reactor_lag(reactor.timers(), metrics));
-  reactor.on_stop_signal([&daemon] { daemon.request_stop(); });
+  reactor.on_stop_signal([&process] { process.request_stop(); });
   int code = 1;
-  boost::asio::co_spawn(reactor.context(), serve(daemon, admin, group, reactor.timers()),
+  boost::asio::co_spawn(reactor.context(), serve(process, admin, group, reactor.timers()),
                         [&](const std::exception_ptr& error, int exit_code) {
                           code = exit_code;
                           reactor.stop();
@@ -128,5 +153,11 @@ int run_daemon(const Config& config, const RunOptions& options) {
   reactor.run();
   return code;
 }
+
+}  // namespace
+
+int run_daemon(const Config& config, const RunOptions& options) { return run_process<Daemon>(config, options); }
+
+int run_gate(const Config& config, const RunOptions& options) { return run_process<GateProcess>(config, options); }
 
 }  // namespace spillway::daemon

@@ -1,4 +1,4 @@
-// `spillway run`: the reactor, the connections and the daemon of one process.
+// `spillway run` and `spillway gate`: the reactor, the connections and the daemon (or the gates) of one process.
 #pragma once
 
 #include "vk-provider/daemon/config.hpp"
@@ -15,5 +15,7 @@ struct RunOptions {
 
 /// Runs until SIGTERM or SIGINT. The exit code: 0 done, 1 failed, 2 bad configuration.
 int run_daemon(const Config& config, const RunOptions& options);
+/// `spillway gate`: the capacity gates alone, as run_daemon.
+int run_gate(const Config& config, const RunOptions& options);
 
 }  // namespace spillway::daemon

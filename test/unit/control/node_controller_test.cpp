@@ -75,6 +75,19 @@ struct Fixture {
 
 }  // namespace
 
+TEST_CASE("a node with a gate is created closed, and the gate's taint is nobody else's business") {
+  Fixture f;
+  NodeSettings profile = a_profile();
+  profile.gated = true;
+  Run run(f.r, f.api, f.leases, profile);
+  f.r.run_for(1min);
+  CHECK(f.has_ours());
+  CHECK(f.has_taint("spillway.dev/home-has-capacity"));
+  f.api.edit_node("burst", [](json& node) { node["spec"]["taints"].erase(1); });
+  f.r.run_for(1min);
+  CHECK_FALSE(f.has_taint("spillway.dev/home-has-capacity"));
+}
+
 TEST_CASE("a node is created with its taint and labels in the first write, and its status follows") {
   Fixture f;
   Run run(f.r, f.api, f.leases);
