@@ -48,6 +48,7 @@ def make_config(
     placement: Mapping[str, Any] | None = None,
     spend: Mapping[str, Any] | None = None,
     kubelet: Mapping[str, Any] | None = None,
+    gate: Mapping[str, Any] | None = None,
     log_level: str = "debug",
 ) -> dict[str, Any]:
     """A whole configuration, with times that suit tests. `kubelet`: the section kubeletApi; None: off."""
@@ -59,6 +60,7 @@ def make_config(
         "placement": {"orphanGrace": "2s", "createDeadline": "5s", **(placement or {})},
         "spend": spend or {},
         "kubeletApi": {"enabled": True, **kubelet} if kubelet is not None else {},
+        "gate": dict(gate or {}),
         "admin": {"port": admin_port},
         "log": {"level": log_level, "format": "json"},
     }
@@ -74,9 +76,11 @@ class Daemon:
         config: Mapping[str, Any],
         kubeconfig: pathlib.Path,
         *,
+        command: str = "run",
         arguments: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self._command = command
         self.kubeconfig = kubeconfig
         self.log = keeper.directory / f"{name}.log"
         self.config_file = keeper.directory / f"{name}.yaml"
@@ -97,7 +101,7 @@ class Daemon:
         assert not self.running, f"{self.name} runs already"
         if self._child is not None:
             self._keeper.forget(self._child)
-        command = [BINARY, "run", "--config", self.config_file]
+        command = [BINARY, self._command, "--config", self.config_file]
         command += ["--kubeconfig", self.kubeconfig, *self._arguments]
         # The proxies of the machine are none of the daemon's business.
         self._child = self._keeper.spawn(self.name, command, log=self.log, env={"PATH": "/bin"})

@@ -134,10 +134,10 @@ class World:
         providers = [backend.provider() for backend in self.backends]
         return make_config(self.installation, self.profiles, providers, admin_port=port, **options)
 
-    def add_daemon(self, name: str = "daemon", **options: Any) -> Daemon:
+    def add_daemon(self, name: str = "daemon", *, command: str = "run", **options: Any) -> Daemon:
         """A daemon that is not yet started. Options as in make_config."""
         config = self.config(port=self.keeper.reserve_port(), **options)
-        daemon = Daemon(self.keeper, name, config, self.kubeconfig(self.api.url))
+        daemon = Daemon(self.keeper, name, config, self.kubeconfig(self.api.url), command=command)
         self.daemons.append(daemon)
         return daemon
 
@@ -350,7 +350,8 @@ class World:
             if daemon.running:
                 daemon.sigcont()
                 daemon.kill9()
-        self.cluster.api("DELETE", self.lease_path)
+        for path in (self.lease_path, self.lease_path.replace("/spillway-", "/spillway-gate-")):
+            self.cluster.api("DELETE", path)
         for pod in self.pods():
             path = self.pods_path(pod["metadata"]["name"])
             self.cluster.api("DELETE", f"{path}?gracePeriodSeconds=0")

@@ -1,0 +1,159 @@
+"""The home of a gate's test: nodes with GPUs that are nothing but objects, and a Prometheus to order."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from typing import Any
+
+from .world import World
+
+MERGE = "application/merge-patch+json"
+GATE_TAINT = "spillway.dev/home-has-capacity"
+SOFT_TAINT = "spillway.dev/prefer-home"
+WORLD_LABEL = "example.com/world"
+
+
+class Home:
+    """Nodes of one world. Pods of the world reach them, and its virtual nodes, by a label."""
+
+    def __init__(self, world: World, nodes: int = 2, gpus: int = 4) -> None:
+        self.world = world
+        self.names = [f"home-{world.id}-{i}" for i in range(nodes)]
+        world.on_close.append(self.close)
+        for name in self.names:
+            labels = {WORLD_LABEL: world.id, "example.com/home": world.id}
+            body = {"metadata": {"name": name, "labels": labels}}
+            status, answer = world.cluster.api("POST", "/api/v1/nodes", body)
+            assert status == 201, answer
+            self.set(name, gpus=gpus)
+
+    def set(self, name: str, *, gpus: int = 4, ready: bool = True) -> None:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        resources = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": str(gpus)}
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "False",
+            "reason": "Test",
+            "message": "",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
+        status = {"capacity": resources, "allocatable": resources, "conditions": [condition]}
+        patch(self.world, f"/api/v1/nodes/{name}/status", {"status": status})
+
+    def beat(self) -> None:
+        """What a kubelet does: without it the nodes are Unknown after 50 s."""
+        for name in self.names:
+            self.set(name)
+
+    def close(self) -> None:
+        for name in self.names:
+            self.world.cluster.api("DELETE", f"/api/v1/nodes/{name}")
+
+    def add_training(self, name: str, node: str, gpus: int = 4) -> None:
+        """A pod that holds GPUs at home. Nobody runs it: bound is enough."""
+        limits = {"nvidia.com/gpu": str(gpus)}
+        container = {"name": "main", "image": "x", "resources": {"limits": limits}}
+        body = {
+            "metadata": {"name": name},
+            "spec": {
+                "nodeName": node,
+                # No kubelet answers for it.
+                "terminationGracePeriodSeconds": 0,
+                "containers": [container],
+            },
+        }
+        status, answer = self.world.cluster.api("POST", self.world.pods_path(), body)
+        assert status == 201, answer
+
+    def fill(self) -> None:
+        for name in self.names:
+            self.add_training(f"training-{name}", name)
+
+    def empty(self) -> None:
+        for name in self.names:
+            self.world.delete_pod(f"training-{name}", grace=0)
+
+
+def patch(world: World, path: str, body: dict[str, Any]) -> None:
+    data = json.dumps(body).encode()
+    status, answer = world.cluster.api("PATCH", path, data, content_type=MERGE)
+    assert status == 200, answer
+
+
+def add_burst_pod(world: World, name: str, **spec: Any) -> str:
+    """A pod that may run at home or on the virtual node, and wants one GPU."""
+    work = world.backend.workload()
+    return world.create_pod(
+        name,
+        work,
+        container={"resources": {"limits": {"nvidia.com/gpu": "1"}}},
+        nodeName=None,
+        nodeSelector={WORLD_LABEL: world.id},
+        tolerations=[{"key": "virtual-kubelet.io/provider", "operator": "Exists"}],
+        **spec,
+    )
+
+
+def gate_config(world: World, **gate: Any) -> dict[str, Any]:
+    """One gate with times that suit tests; only need opens it, not an empty level."""
+    prometheus = gate.pop("prometheus", {})
+    in_daemon = gate.pop("inDaemon", True)
+    return {
+        "enabled": True,
+        "inDaemon": in_daemon,
+        "prometheus": prometheus,
+        "gates": [
+            {
+                "name": "gpu",
+                "nodes": world.nodes,
+                "homeSelector": {"example.com/home": world.id},
+                "closeAfter": "4s",
+                "minOpen": "6s",
+                "minClosed": "10m",
+                **gate,
+            }
+        ],
+    }
+
+
+class Prometheus:
+    """Answers instant queries as it is told: `body`, with `status`, after `delay` seconds."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.delay = 0.0
+        self.body = b""
+        self.say()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                time.sleep(outer.delay)
+                self.send_response(outer.status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(outer.body)))
+                self.end_headers()
+                self.wfile.write(outer.body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def say(self, *values: str) -> None:
+        """A vector of these values; none is an empty one."""
+        result = [{"metric": {}, "value": [time.time(), value]} for value in values]
+        answer = {"status": "success", "data": {"resultType": "vector", "result": result}}
+        self.body = json.dumps(answer).encode()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
