@@ -113,7 +113,7 @@ def gate_config(world: World, **gate: Any) -> dict[str, Any]:
                 "homeSelector": {"example.com/home": world.id},
                 "closeAfter": "4s",
                 "minOpen": "6s",
-                "minClosed": "10m",
+                "openLevelAfter": "1h",
                 **gate,
             }
         ],

@@ -81,8 +81,8 @@ def test_pods_leave_a_full_home_and_the_gate_closes_when_there_is_room(make_worl
     wait_for(lambda: is_open(world), "the gate is open", timeout=15, interval=0.05)
     spent = time.monotonic() - begin
     print(f"need to open: {spent:.2f} s after the first unschedulable pod")
-    # 6 s are promised; the node may just have closed, and this machine is shared.
-    assert spent < 10
+    # 6 s are promised; the machine of a test is shared.
+    assert spent < 9
     world.wait_ready("inference")
     assert world.pod("inference")["spec"]["nodeName"] == world.node
     path = f"/api/v1/nodes/{world.node}"
@@ -173,7 +173,6 @@ def test_prometheus_without_data_is_not_a_full_home(make_world: Worlds) -> None:
         filled=False,
         prometheus={"url": prometheus.url, "interval": "1s", "timeout": "500ms"},
         freeQuery="free",
-        minClosed="1s",
         openLevelAfter="1s",
     )
     world.on_close.append(prometheus.close)

@@ -23,6 +23,9 @@ constexpr base::Duration kDebounce = std::chrono::seconds(1);
 // A change behind a dead connection is seen after this time, as with the pods of our own nodes (docs/adr/0005).
 constexpr base::Duration kWatchTime = std::chrono::seconds(30);
 
+// Before all that a gate remembers.
+constexpr base::Duration kLongAgo = std::chrono::hours(1);
+
 kube::ReflectorConfig watch_of(std::string name, std::string path) {
   kube::ReflectorConfig config;
   config.name = std::move(name);
@@ -202,12 +205,10 @@ void GateController::adopt(Gate& gate) {
     open = says_open;
     if (!open) break;
   }
-  base::TimePoint begun = now.steady;
-  if (since && *since < now.wall) {
-    // A time of long ago must not lie before the clock's begin.
-    begun -= std::min<base::Duration>(now.wall - *since, std::chrono::hours(1));
-  }
-  gate.policy.adopt(open ? GateState::kOpen : GateState::kClosed, begun);
+  // Who knows of no change made none lately: a need at the very start need not wait.
+  base::Duration ago = kLongAgo;
+  if (since) ago = std::clamp<base::Duration>(now.wall - *since, base::Duration::zero(), kLongAgo);
+  gate.policy.adopt(open ? GateState::kOpen : GateState::kClosed, now.steady - ago);
   gate.shown = gate.policy.state();
   gate.rule_since = now.steady;
 }
