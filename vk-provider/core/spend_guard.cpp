@@ -212,6 +212,11 @@ SpendGuard::SpendGuard(SpendPolicy policy, base::Now now) : policy_(std::move(po
 
 SpendGuard::SpendGuard(SpendPolicy policy, const SpendState& state, base::Now now)
     : SpendGuard(std::move(policy), now) {
+  resume(state, now);
+}
+
+void SpendGuard::resume(const SpendState& state, base::Now now) {
+  advance(now);
   const std::array<std::int64_t, kWindows> stored{state.day, state.month};
   for (size_t w = 0; w < kWindows; ++w) {
     // A window that is later than today was opened by a clock that went wrong; its money is spent all the same.

@@ -103,6 +103,8 @@ class SpendGuard {
   ~SpendGuard() = default;
 
   SpendState state(base::Now now);
+  /// The same after it has begun: what was spent is added, what is open counts unless it does already.
+  void resume(const SpendState& state, base::Now now);
 
   /// Takes the money, or takes nothing and says which cap stands in the way. The same tag again takes nothing more.
   std::optional<OverCap> reserve(const Purchase& purchase, base::Now now);
