@@ -16,6 +16,7 @@ base::TimePoint OwnerBrake::hold_refused(const std::string& owner, base::TimePoi
   Level& level = owners_[owner];
   decay(level, now);
   if (now < level.hold_until) return level.hold_until;
+  ++changes_;
   ++level.refusals;
   level.hold_until = now + base::backoff_delay(kHold, level.refusals);
   return level.hold_until;
@@ -25,6 +26,7 @@ void OwnerBrake::note_failure(const std::string& owner, base::TimePoint launched
   Level& level = owners_[owner];
   decay(level, now);
   level.last_failure = now;
+  ++changes_;
   // Of a generation that was launched together one failure counts. A later launch that fails counts also if it fails
   // before the next one is due: otherwise who fails fast would never be slowed down further.
   if (level.failures > 0 && launched <= level.raised) return;
@@ -43,13 +45,53 @@ base::TimePoint OwnerBrake::may_launch_at(const std::string& owner, base::TimePo
 void OwnerBrake::note_launch(const std::string& owner, base::TimePoint now) {
   const auto it = owners_.find(owner);
   if (it == owners_.end() || it->second.failures == 0) return;
+  ++changes_;
   it->second.next_launch = now + base::backoff_delay(kLaunch, it->second.failures);
 }
 
 void OwnerBrake::forget_quiet(base::TimePoint now) {
   for (auto it = owners_.begin(); it != owners_.end();) {
     decay(it->second, now);
-    it = it->second.failures == 0 && it->second.refusals == 0 ? owners_.erase(it) : std::next(it);
+    const bool quiet = it->second.failures == 0 && it->second.refusals == 0;
+    changes_ += quiet ? 1 : 0;
+    it = quiet ? owners_.erase(it) : std::next(it);
+  }
+}
+
+std::vector<OwnerBrake::Kept> OwnerBrake::state(base::Now now) const {
+  const auto wall = [&](base::TimePoint t) {
+    return now.wall + std::chrono::floor<std::chrono::microseconds>(t - now.steady);
+  };
+  std::vector<Kept> out;
+  for (const auto& [owner, level] : owners_) {
+    Kept& kept = out.emplace_back();
+    kept.owner = owner;
+    kept.failures = level.failures;
+    kept.raised = wall(level.raised);
+    kept.last_failure = wall(level.last_failure);
+    kept.next_launch = wall(level.next_launch);
+    kept.refusals = level.refusals;
+    kept.hold_until = wall(level.hold_until);
+  }
+  std::ranges::sort(out, {}, &Kept::owner);
+  return out;
+}
+
+void OwnerBrake::resume(const std::vector<Kept>& state, base::Now now) {
+  // `most`: how far ahead it can lie.
+  const auto steady = [&](base::WallTime t, base::Duration most) {
+    return std::min(now.steady + base::Duration(t - now.wall), now.steady + most);
+  };
+  for (const Kept& kept : state) {
+    const auto [it, added] = owners_.try_emplace(kept.owner);
+    if (!added) continue;
+    Level& level = it->second;
+    level.failures = kept.failures;
+    level.raised = steady(kept.raised, base::Duration(0));
+    level.last_failure = steady(kept.last_failure, base::Duration(0));
+    level.next_launch = steady(kept.next_launch, kLaunch.cap);
+    level.refusals = kept.refusals;
+    level.hold_until = steady(kept.hold_until, kHold.cap);
   }
 }
 

@@ -2,11 +2,13 @@
 //
 // A ReplicaSet replaces a Failed pod at once. So a pod that nobody can run is held Pending before it is Failed, and
 // after a pod that failed the next launch of the same controller waits. Per controller UID; a bare pod is its own
-// owner. Pure; owned by pod_controller. State is of this process; it will survive restarts with the ledger.
+// owner. Pure; owned by pod_controller. Its state survives restarts: brake_keeper writes it down.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "vk-provider/base/backoff.hpp"
 #include "vk-provider/base/clock.hpp"
@@ -31,6 +33,25 @@ class OwnerBrake {
   /// A launch is made now: others of a failing owner wait for its result.
   void note_launch(const std::string& owner, base::TimePoint now);
 
+  /// One owner, in times that mean the same to another process.
+  struct Kept {
+    std::string owner;
+    int failures = 0;
+    base::WallTime raised;
+    base::WallTime last_failure;
+    base::WallTime next_launch;
+    int refusals = 0;
+    base::WallTime hold_until;
+    bool operator==(const Kept&) const = default;
+  };
+  /// In the order of their names.
+  std::vector<Kept> state(base::Now now) const;
+  /// Goes on where another one stopped; owners that are known already stay as they are. A clock that was set in between
+  /// makes nobody wait for longer than a failure now would.
+  void resume(const std::vector<Kept>& state, base::Now now);
+  /// Rises with everything that state() would say anew.
+  std::uint64_t changes() const { return changes_; }
+
   size_t size() const { return owners_.size(); }
   /// Forgets owners that have been quiet long enough to be at level 0.
   void forget_quiet(base::TimePoint now);
@@ -47,6 +68,7 @@ class OwnerBrake {
   static void decay(Level& level, base::TimePoint now);
 
   std::unordered_map<std::string, Level> owners_;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace spillway::core
