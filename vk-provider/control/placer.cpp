@@ -268,6 +268,7 @@ void Placer::adopt(PodEntry& entry, const model::Placement& placement, base::Now
   launch.provider = placement.provider;
   launch.chosen = true;
   launch.unanswered = false;
+  resumed_.erase(placement.tag);
   if (const auto over = spend_.adopt(purchase, now.steady, now)) {
     log::warn("what an earlier process bought passes a cap; nothing more is bought there",
               {{"pod", entry.record.key().to_string()}, {"over", over->message()}});
@@ -298,6 +299,20 @@ void Placer::follow(PodEntry& entry, bool chosen, base::Now now) {
 
 void Placer::forget(PodEntry& entry, base::Now now) {
   if (entry.launch) end(entry, now);
+}
+
+void Placer::resume(const core::SpendState& state, base::Now now) {
+  spend_.resume(state, now);
+  for (const core::SpendState::Open& open : state.open) {
+    resumed_.insert(open.purchase.tag);
+    show(open.purchase.provider);
+  }
+}
+
+void Placer::stopped(const base::ProviderName& provider, const base::InstanceTag& tag, base::Now now) {
+  if (resumed_.erase(tag) == 0) return;
+  spend_.release(tag, now);
+  show(provider);
 }
 
 void Placer::show(const base::ProviderName& provider) {

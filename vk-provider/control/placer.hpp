@@ -2,10 +2,12 @@
 // on money as one; and what became of each purchase, told to them.
 //
 // Owned by the daemon, outlives pod_controller; reactor thread only. It decides nothing itself, and calls nobody: core/
-// does the one, pod_controller the other. Its knowledge is of this process; only what pods and listings tell survives.
+// does the one, pod_controller the other. Its knowledge is of this process; only what pods, listings and the ledger
+// tell survives.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,11 @@ class Placer {
   /// The record goes.
   void forget(PodEntry& entry, base::Now now);
 
+  /// What the ledger says was spent, and what runs by it: counted from its beginning, also before its pod is known.
+  void resume(const core::SpendState& state, base::Now now);
+  /// Nothing is billed under the tag any more.
+  void stopped(const base::ProviderName& provider, const base::InstanceTag& tag, base::Now now);
+
   const core::Beliefs& beliefs() const { return beliefs_; }
   core::SpendGuard& spend() { return spend_; }
 
@@ -76,6 +83,7 @@ class Placer {
   core::Selector selector_;
   bool capped_;
   core::SpendGuard spend_;
+  std::set<base::InstanceTag> resumed_;  // open by the ledger; no record stands for them yet
   base::Metrics& metrics_;
 };
 

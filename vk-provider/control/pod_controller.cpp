@@ -78,8 +78,7 @@ async::Loop PodController::run() {
   for (;;) {
     while (const auto uid = wakes_.take(d_.timers->now())) {
       PodEntry* const entry = store_.find(*uid);
-      if (unpriced_.erase(*uid) > 0 && entry != nullptr &&
-          std::holds_alternative<model::Choosing>(entry->record.stage)) {
+      if (again_.erase(*uid) > 0 && entry != nullptr && std::holds_alternative<model::Choosing>(entry->record.stage)) {
         choose(*uid, *entry);
       } else {
         post(*uid, core::event::Tick{});
@@ -191,7 +190,9 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   const model::PodKey& key = entry.record.key();
   if (std::holds_alternative<a::Choose>(action)) return choose(uid, entry);
   if (std::holds_alternative<a::LookUp>(action)) return d_.ask_provider(entry.record.placement->provider);
-  if (std::holds_alternative<a::CloseEntry>(action)) return post(uid, core::event::EntryClosed{});
+  if (std::holds_alternative<a::CloseEntry>(action)) {
+    return d_.ledger->settled(uid) ? entry_closed(uid) : d_.ledger->await(uid);
+  }
   if (const auto* tell = std::get_if<a::Tell>(&action)) {
     if (tell->warning) return d_.events->warning(kube::target_of(key), tell->reason, tell->message);
     return d_.events->normal(kube::target_of(key), tell->reason, tell->message);

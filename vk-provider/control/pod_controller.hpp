@@ -18,6 +18,7 @@
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/random.hpp"
 #include "vk-provider/control/lane.hpp"
+#include "vk-provider/control/ledger_keeper.hpp"
 #include "vk-provider/control/placer.hpp"
 #include "vk-provider/control/pod_metrics.hpp"
 #include "vk-provider/control/pod_resolver.hpp"
@@ -48,6 +49,7 @@ struct PodDeps {
   provider::HandlerRunner* handlers = nullptr;
   core::OfferBook* offers = nullptr;
   Placer* placer = nullptr;
+  LedgerKeeper* ledger = nullptr;
   model::Ownership ownership;
   std::vector<model::NodeProfile> nodes;
   core::PodPolicy policy;
@@ -83,6 +85,9 @@ class PodController {
   /// After this, pods without an intent may be bought for although some provider was never listed completely.
   void stop_waiting_for_providers();
 
+  /// The ledger holds all there is to say about what was bought for the pod.
+  void entry_closed(const base::PodUid& uid) { post(uid, core::event::EntryClosed{}); }
+
   /// True if a record stands for this instance: the sweep must leave it alone.
   bool owns(const base::PodUid& uid, int attempt) const;
   /// True if something of this provider is on its way in or out.
@@ -92,6 +97,7 @@ class PodController {
   bool recovered() const { return recovered_; }
 
   const PodStore& pods() const { return store_; }
+  core::OwnerBrake& brake() { return brake_; }
   const core::ProbeView& probes() const { return probes_; }
 
   /// Begins nothing new; returns when what is under way has ended, or at the deadline.
@@ -147,6 +153,8 @@ class PodController {
   std::optional<core::Candidate> select(const base::PodUid& uid, PodEntry& entry);
   void refuse(const base::PodUid& uid, PodEntry& entry, std::string message,
               model::WaitReason why = model::WaitReason::kRefused);
+  /// Leaves it as it is for a moment: nothing is to be told to anybody.
+  void choose_again(const base::PodUid& uid, PodEntry& entry);
   void hold(const base::PodUid& uid, PodEntry& entry, model::WaitReason why, std::string message,
             std::optional<base::TimePoint> again_at);
   void buy(const base::PodUid& uid, PodEntry& entry);
@@ -174,7 +182,7 @@ class PodController {
   core::OwnerBrake brake_;
   core::WorkQueue<base::PodUid> wakes_;
   std::unique_ptr<async::Waiter> waker_;
-  std::unordered_set<base::PodUid> unpriced_;  // to be chosen for again, once the first prices are known
+  std::unordered_set<base::PodUid> again_;  // to be chosen for again: the first prices or the ledger are awaited
   PodMetrics metrics_;
   ProbeController probes_;
   std::map<std::string, std::unique_ptr<NodeSink>> sinks_;

@@ -19,7 +19,7 @@ constexpr base::BackoffPolicy kNoCapacityRetry{std::chrono::seconds(15), std::ch
 // So often others may have been unlucky, too. What fails more often may be at fault itself.
 constexpr int kUnlucky = 3;
 constexpr base::Duration kConfigRetry = std::chrono::seconds(10);
-constexpr base::Duration kFirstOffersRetry = std::chrono::milliseconds(200);
+constexpr base::Duration kChooseAgain = std::chrono::milliseconds(200);
 constexpr double kRetryJitter = 0.2;
 
 /// Neither a late answer about an earlier attempt nor a call that waited in its lane says anything of the current one.
@@ -57,6 +57,11 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
     return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
                                        "an earlier pod of the same owner failed; the next launch waits", launch_at});
   }
+  // What cannot be written down is not spent, and what an attempt has cost is written before the next one.
+  if (!d_.ledger->problem().empty()) {
+    return hold(uid, entry, model::WaitReason::kBudget, d_.ledger->problem(), {});
+  }
+  if (!d_.ledger->ready() || !d_.ledger->settled(uid)) return choose_again(uid, entry);
   // What nobody sells is not worth a read.
   if (!select(uid, entry)) return;
   // Not after the read: until then all other pods of the owner would find that they may be launched, too.
@@ -91,16 +96,12 @@ boost::asio::awaitable<std::expected<model::ResolvedPod, core::Hindrance>> PodCo
 }
 
 std::optional<core::Candidate> PodController::select(const base::PodUid& uid, PodEntry& entry) {
-  const base::TimePoint now = d_.timers->now();
   const bool all_known = std::all_of(d_.providers->all().begin(), d_.providers->all().end(), [&](const auto& p) {
     return d_.offers->knows(p->info().name) || !p->reachable();
   });
   if (d_.offers->table().rows().empty() && !all_known) {
-    // The first look at the prices is still under way: nothing to tell anybody.
-    entry.resolved.reset();
-    unpriced_.insert(uid);
-    wakes_.add(uid, now + kFirstOffersRetry);
-    waker_->wake();
+    // The first look at the prices is still under way.
+    choose_again(uid, entry);
     return std::nullopt;
   }
   Placer::Answer answer = d_.placer->choose(entry, needs_of(entry), d_.timers->both());
@@ -119,6 +120,13 @@ void PodController::refuse(const base::PodUid& uid, PodEntry& entry, std::string
   entry.resolved.reset();
   const base::TimePoint until = brake_.hold_refused(entry.record.spec->owner_key(), d_.timers->now());
   post(uid, core::event::Refused{std::move(message), until, why});
+}
+
+void PodController::choose_again(const base::PodUid& uid, PodEntry& entry) {
+  entry.resolved.reset();
+  again_.insert(uid);
+  wakes_.add(uid, d_.timers->now() + kChooseAgain);
+  waker_->wake();
 }
 
 void PodController::hold(const base::PodUid& uid, PodEntry& entry, model::WaitReason why, std::string message,
@@ -195,6 +203,11 @@ async::Loop PodController::create(Job job) {
   }
   // Nothing may be awaited between this look at the lease and the call.
   const base::Deadline deadline = d_.timers->now() + d_.create_deadline;
+  // What is carried on with is bought already.
+  if (!d_.ledger->ready() && !std::holds_alternative<model::Booting>(entry->record.stage)) {
+    co_return post(job.uid, core::event::CreateFailed{
+                                base::Error(base::ErrorKind::kUnavailable, "the ledger cannot be read or written")});
+  }
   if (!d_.lease_covers(deadline)) {
     co_return post(job.uid, core::event::CreateFailed{base::Error(
                                 base::ErrorKind::kUnavailable, "the installation lease does not cover the purchase")});

@@ -33,21 +33,33 @@ Active::Active(const Config& config, const DaemonDeps& deps, control::Installati
     : config_(config),
       d_(deps),
       lease_(lease),
-      cluster_id_(cluster_id),
+      ownership_(net::sha256(cluster_id + "/" + config.installation.name)),
       client_(*deps.api),
       events_(client_, *deps.timers, *deps.metrics, "spillway"),
       handlers_(*deps.timers, way_out(deps)),
       group_(deps.executor) {}
 
 base::Result<void> Active::start() {
-  // 1. What can be bought from.
+  // 1. Who keeps the books, and what can be bought from.
+  make_ledger();
   if (auto made = make_providers(); !made) return made;
   // 2. Who decides and writes.
-  make_controllers(cluster_id_);
+  make_controllers();
   // 3. The API of the nodes, before there are nodes that name its ports.
   if (auto started = start_kubelet_api(); !started) return started;
   make_nodes();
-  // 4. Listings of providers and pods run from now on; no create before both are known.
+  group_.spawn(begin());
+  return {};
+}
+
+async::Loop Active::begin() {
+  // 4. What was spent before; until it is known nothing is bought.
+  co_await ledger_->first_look();
+  co_await brake_->first_look();
+  group_.spawn(brake_->run());
+  group_.spawn(ledger_->run());
+  group_.spawn(ledger_->run_questions());
+  // 5. Listings of providers and pods run from now on; no create before both are known.
   group_.spawn(events_.run());
   group_.spawn(pods_->run());
   group_.spawn(pods_->run_probes());
@@ -57,10 +69,33 @@ base::Result<void> Active::start() {
     group_.spawn(provider->run_offers());
   }
   for (auto& reflector : reflectors_) group_.spawn(reflector->run());
-  // 5. Nodes come last: what the scheduler binds to them finds everything at work.
+  // 6. Nodes come last: what the scheduler binds to them finds everything at work.
   for (auto& node : nodes_) group_.spawn(node->run());
   group_.spawn(watch_providers());
-  return {};
+}
+
+void Active::make_ledger() {
+  control::LedgerDeps deps;
+  deps.timers = d_.timers;
+  deps.metrics = d_.metrics;
+  deps.api = d_.api;
+  deps.providers = &providers_;
+  deps.ownership = ownership_;
+  deps.ns = config_.installation.ns;
+  deps.installation = config_.installation.name;
+  deps.retention = config_.ledger_retention;
+  deps.holds_lease = [this] { return lease_.covers(d_.timers->now()); };
+  deps.find_pod = [this](const base::PodUid& uid) -> const model::PodRecord* {
+    const control::PodEntry* const entry = pods_->pods().find(uid);
+    return entry == nullptr ? nullptr : &entry->record;
+  };
+  deps.owned = [this](const base::PodUid& uid, int attempt) { return pods_->owns(uid, attempt); };
+  deps.settled = [this](const base::PodUid& uid) { pods_->entry_closed(uid); };
+  deps.restored = [this](const core::SpendState& state) { placer_->resume(state, d_.timers->both()); };
+  deps.stopped = [this](const core::LedgerEntry& entry) {
+    placer_->stopped(entry.ref.provider, entry.tag, d_.timers->both());
+  };
+  ledger_ = std::make_unique<control::LedgerKeeper>(std::move(deps));
 }
 
 base::Result<void> Active::make_providers() {
@@ -74,15 +109,15 @@ base::Result<void> Active::make_providers() {
     if (!made) {
       return base::fail(made.error().kind, "provider " + entry.name.str() + ": " + made.error().message);
     }
-    auto metered = std::make_unique<provider::MeteredProvider>(std::move(*made), *d_.timers, *d_.metrics);
+    auto metered =
+        std::make_unique<provider::MeteredProvider>(std::move(*made), *d_.timers, *d_.metrics, ledger_.get());
     providers_.add(std::make_unique<provider::ThrottledProvider>(std::move(metered), provider::ThrottleConfig{},
                                                                  *d_.timers, *d_.metrics));
   }
   return {};
 }
 
-void Active::make_controllers(const std::string& cluster_id) {
-  const model::Ownership ownership(net::sha256(cluster_id + "/" + config_.installation.name));
+void Active::make_controllers() {
   placer_ = std::make_unique<control::Placer>(offers_, providers_, config_.spend, *d_.metrics, d_.timers->both());
   control::PodDeps deps;
   deps.executor = d_.executor;
@@ -95,7 +130,8 @@ void Active::make_controllers(const std::string& cluster_id) {
   deps.handlers = &handlers_;
   deps.offers = &offers_;
   deps.placer = placer_.get();
-  deps.ownership = ownership;
+  deps.ledger = ledger_.get();
+  deps.ownership = ownership_;
   deps.nodes = config_.nodes;
   deps.policy.start_deadline = config_.placement.start_deadline;
   deps.policy.max_start_attempts = config_.placement.max_start_attempts;
@@ -110,14 +146,17 @@ void Active::make_controllers(const std::string& cluster_id) {
     if (control::ProviderController* controller = find_controller(name)) controller->stir();
   };
   pods_ = std::make_unique<control::PodController>(std::move(deps));
+  brake_ = std::make_unique<control::BrakeKeeper>(pods_->brake(), *d_.api, config_.installation.ns,
+                                                  config_.installation.name, *d_.timers,
+                                                  [this] { return lease_.covers(d_.timers->now()); });
   sweep_ = std::make_unique<control::SweepController>(
-      ownership, config_.placement.orphan_grace, providers_, client_, *d_.timers, *d_.metrics,
+      ownership_, config_.placement.orphan_grace, providers_, client_, *d_.timers, *d_.metrics,
       [this](const base::PodUid& uid, int attempt) { return pods_->owns(uid, attempt); },
       [this](const base::PodUid& uid) { return pods_->pods().find(uid) != nullptr; },
       [this] { return lease_.covers(d_.timers->now()); });
   for (const auto& provider : providers_.all()) {
     provider_controllers_.push_back(std::make_unique<control::ProviderController>(
-        *provider, ownership.prefix(), offers_, *d_.timers, *d_.random, *d_.metrics,
+        *provider, ownership_.prefix(), offers_, *d_.timers, *d_.random, *d_.metrics,
         [this](const base::ProviderName& name, const provider::OwnedList& list, base::TimePoint began) {
           pods_->on_listing(name, list, began);
           if (pods_->synced() && pods_->recovered()) sweep_->on_listing(name, list);
@@ -213,6 +252,7 @@ void Active::show_providers() {
 
 boost::asio::awaitable<void> Active::shut_down(base::Deadline deadline) {
   if (pods_) co_await pods_->drain(deadline);
+  if (ledger_) co_await ledger_->drain(deadline);
   co_await drop();
 }
 
@@ -228,6 +268,10 @@ std::vector<Check> Active::readiness() const {
   std::vector<Check> checks;
   checks.emplace_back("pods", pods_->synced() ? "" : "the pods were not listed completely yet");
   checks.emplace_back("recovery", pods_->recovered() ? "" : "the providers were not asked yet what they hold");
+  if (ledger_) {
+    checks.emplace_back(
+        "ledger", ledger_->ready() || !ledger_->problem().empty() ? ledger_->problem() : "the ledger was not read yet");
+  }
   if (kubelet_) checks.emplace_back("kubelet api", kubelet_->problem());
   for (const auto& node : nodes_) {
     checks.emplace_back("node " + node->name(), node->registered()        ? ""

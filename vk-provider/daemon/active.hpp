@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "vk-provider/api/kubelet_api.hpp"
+#include "vk-provider/control/brake_keeper.hpp"
 #include "vk-provider/control/installation_lease.hpp"
+#include "vk-provider/control/ledger_keeper.hpp"
 #include "vk-provider/control/node_controller.hpp"
 #include "vk-provider/control/placer.hpp"
 #include "vk-provider/control/pod_controller.hpp"
@@ -36,10 +38,13 @@ class Active {
   const control::PodController& pods() const { return *pods_; }
 
  private:
+  void make_ledger();
   base::Result<void> make_providers();
-  void make_controllers(const std::string& cluster_id);
+  void make_controllers();
   base::Result<void> start_kubelet_api();
   void make_nodes();
+  /// Reads the ledger, and starts everything else.
+  async::Loop begin();
   control::ProviderController* find_controller(const base::ProviderName& name) const;
   control::NodeSettings settings_of(const model::NodeProfile& profile) const;
   /// Tells the nodes when a provider stops or begins to answer, and ends the wait for one that never does.
@@ -49,15 +54,17 @@ class Active {
   const Config& config_;
   const DaemonDeps& d_;
   control::InstallationLease& lease_;
-  std::string cluster_id_;
+  model::Ownership ownership_;
 
   kube::Client client_;
   kube::EventRecorder events_;
+  std::unique_ptr<control::LedgerKeeper> ledger_;  // outlives the providers, which tell it
   control::ProviderSet providers_;
   core::OfferBook offers_;
   std::unique_ptr<control::Placer> placer_;
   provider::HandlerRunner handlers_;
   std::unique_ptr<control::PodController> pods_;
+  std::unique_ptr<control::BrakeKeeper> brake_;
   std::unique_ptr<control::SweepController> sweep_;
   std::unique_ptr<control::SampleController> samples_;  // with the kubelet API, and used by it alone
   std::unique_ptr<api::KubeletApi> kubelet_;

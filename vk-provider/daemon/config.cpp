@@ -139,7 +139,7 @@ void read_document(Reader& reader, const At& document, const ConfigSources& sour
   for (const ProviderConfig& entry : out.providers) names.push_back(entry.name.str());
   out.nodes = read_profiles(reader, nodes, names, sources);
   read_placement(reader, section.get("placement"), out.placement);
-  out.spend = read_spend(reader, section.get("spend"), out);
+  out.spend = read_spend(reader, section.get("spend"), out, out.ledger_retention);
   require_caps(reader, providers, out, sources);
   out.gate = read_gate(reader, section.get("gate"), out);
   out.kubelet_api = read_kubelet_api(reader, section.get("kubeletApi"), out.nodes.size());

@@ -94,6 +94,7 @@ struct Config {
   PlacementConfig placement;
   core::SpendPolicy spend;  // a provider that costs money is under a cap per hour
   GateConfig gate;
+  base::Duration ledger_retention{std::chrono::hours(24 * 365)};
   api::KubeletApiConfig kubelet_api;
   AdminConfig admin;
   LogConfig log;

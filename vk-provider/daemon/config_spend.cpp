@@ -5,6 +5,8 @@
 namespace spillway::daemon {
 namespace {
 
+constexpr base::Duration kLeastRetention = std::chrono::hours(24 * 32);
+constexpr base::Duration kMostRetention = std::chrono::hours(24 * 365);
 constexpr std::string_view kAllowed = "dollars above 0 such as 2.50, of at most 6 decimals";
 
 void read_cap(Section& section, std::string_view key, std::optional<base::Money>& out) {
@@ -42,7 +44,7 @@ void read_each(Reader& reader, const At& at, const std::vector<std::string>& kno
 
 }  // namespace
 
-core::SpendPolicy read_spend(Reader& reader, const At& at, const Config& read) {
+core::SpendPolicy read_spend(Reader& reader, const At& at, const Config& read, base::Duration& retention) {
   core::SpendPolicy out;
   std::vector<std::string> nodes;
   for (const model::NodeProfile& node : read.nodes) nodes.push_back(node.name);
@@ -58,6 +60,8 @@ core::SpendPolicy read_spend(Reader& reader, const At& at, const Config& read) {
   });
   read_each(reader, section.get("nodes"), nodes,
             [&](const std::string& name, const core::SpendCaps& caps) { out.nodes[name] = caps; });
+  // The caps of a month are remembered by it.
+  section.duration("ledgerRetention", kLeastRetention, kMostRetention, retention);
   section.finish();
   return out;
 }

@@ -18,8 +18,9 @@ constexpr seconds kFilesDeadline{60};
 
 }  // namespace
 
-MeteredProvider::MeteredProvider(std::unique_ptr<Provider> inner, const base::Clock& clock, base::Metrics& metrics)
-    : inner_(std::move(inner)), clock_(clock), metrics_(metrics) {}
+MeteredProvider::MeteredProvider(std::unique_ptr<Provider> inner, const base::Clock& clock, base::Metrics& metrics,
+                                 Bookkeeper* books)
+    : inner_(std::move(inner)), clock_(clock), metrics_(metrics), books_(books) {}
 
 base::Deadline MeteredProvider::capped(base::Deadline deadline, base::Duration longest) const {
   return std::min(deadline, clock_.now() + longest);
@@ -60,16 +61,32 @@ async::Task<std::vector<model::Offer>> MeteredProvider::list_offers(base::Deadli
 
 async::Task<model::Instance> MeteredProvider::create(model::Placement placement, model::ResolvedPod pod,
                                                      base::Deadline deadline) {
-  co_return co_await measure("create",
-                             inner_->create(std::move(placement), std::move(pod), capped(deadline, kCreateDeadline)));
+  const base::TimePoint asked = clock_.now();
+  const model::Placement intent = placement;
+  const model::PodSpecPtr spec = pod.spec;
+  auto instance = co_await measure(
+      "create", inner_->create(std::move(placement), std::move(pod), capped(deadline, kCreateDeadline)));
+  if (instance && books_ != nullptr && spec) books_->bought(info(), intent, *spec, *instance, asked);
+  co_return instance;
 }
 
 async::Task<model::Instance> MeteredProvider::get(model::InstanceRef ref, base::Deadline deadline) {
-  co_return co_await measure("get", inner_->get(std::move(ref), capped(deadline, kGetDeadline)));
+  auto instance = co_await measure("get", inner_->get(ref, capped(deadline, kGetDeadline)));
+  if (books_ == nullptr) co_return instance;
+  if (instance) {
+    books_->seen(info(), *instance);
+  } else if (instance.error().kind == base::ErrorKind::kNotFound) {
+    books_->not_found(ref);
+  }
+  co_return instance;
 }
 
 async::Task<OwnedList> MeteredProvider::list_owned(std::string tag_prefix, base::Deadline deadline) {
-  co_return co_await measure("list_owned", inner_->list_owned(std::move(tag_prefix), capped(deadline, kListDeadline)));
+  const base::TimePoint began = clock_.now();
+  auto list =
+      co_await measure("list_owned", inner_->list_owned(std::move(tag_prefix), capped(deadline, kListDeadline)));
+  if (list && books_ != nullptr) books_->listed(info(), *list, began);
+  co_return list;
 }
 
 async::Task<void> MeteredProvider::terminate(model::InstanceRef ref, std::chrono::seconds grace,

@@ -1,4 +1,4 @@
-// Measures every call of a provider, and bounds how long it may take.
+// Measures every call of a provider, bounds how long it may take, and tells a bookkeeper what it says of instances.
 //
 // Decorator; owns the provider inside. Reactor thread only. Decides nothing about retries: throttled_provider stands
 // outside of it, so that only calls that are really made are counted.
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "vk-provider/base/metrics.hpp"
+#include "vk-provider/provider/bookkeeper.hpp"
 #include "vk-provider/provider/provider.hpp"
 
 namespace spillway::provider {
@@ -21,7 +22,9 @@ inline constexpr std::chrono::seconds kCreateDeadline{20};
 
 class MeteredProvider final : public Provider {
  public:
-  MeteredProvider(std::unique_ptr<Provider> inner, const base::Clock& clock, base::Metrics& metrics);
+  /// `books` may be null; otherwise it outlives this.
+  MeteredProvider(std::unique_ptr<Provider> inner, const base::Clock& clock, base::Metrics& metrics,
+                  Bookkeeper* books = nullptr);
 
   const ProviderInfo& info() const override { return inner_->info(); }
   async::Task<std::vector<model::Offer>> list_offers(base::Deadline deadline) override;
@@ -50,6 +53,7 @@ class MeteredProvider final : public Provider {
   std::unique_ptr<Provider> inner_;
   const base::Clock& clock_;
   base::Metrics& metrics_;
+  Bookkeeper* books_;
   std::map<std::pair<std::string_view, std::string_view>, base::Histogram*> histograms_;  // by method and outcome
 };
 
