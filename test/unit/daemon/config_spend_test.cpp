@@ -92,4 +92,13 @@ TEST_CASE("caps that are none are refused with a place") {
   CHECK(faults[4] == key + " (the nearest of perHour, perDay, perMonth)");
 }
 
+TEST_CASE("spend: how long the ledger is kept") {
+  Loader loader;
+  const auto config = loader.parse("own", "spend: {ledgerRetention: 800h}\n");
+  REQUIRE(config.has_value());
+  CHECK(config->ledger_retention == std::chrono::hours(800));
+  CHECK(loader.parse("own", "")->ledger_retention == std::chrono::hours(8760));
+  CHECK(loader.bad("own", "spend: {ledgerRetention: 24h}\n").size() == 1);
+}
+
 }  // namespace

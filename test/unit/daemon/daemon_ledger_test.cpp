@@ -38,7 +38,9 @@ struct MapFaults final : test::ApiFaults {
 };
 
 struct Books : World {
-  explicit Books(const char* price = "0.36", std::chrono::seconds minimum = {}) : World(one_kind(price, minimum)) { way = &faulty; }
+  explicit Books(const char* price = "0.36", std::chrono::seconds minimum = {}) : World(one_kind(price, minimum)) {
+    way = &faulty;
+  }
   ~Books() { crash(); }
 
   std::map<core::LedgerKey, core::LedgerEntry> entries() const {
@@ -125,7 +127,7 @@ TEST_CASE("a pod's object is deleted only after its closing entry was written") 
   SECTION("it may not") {
     books.faults.next = [] { return refuse(403, "Forbidden"); };
   }
-  books.api.delete_pod("team-a", "web", 0);
+  books.api.delete_pod("team-a", "web", 30);
   books.reactor.run_for(3min);
   CHECK(books.alive() == 0);
   CHECK(books.phase() != "gone");
@@ -149,7 +151,7 @@ TEST_CASE("killed before the closing entry was written, the next daemon writes i
   REQUIRE(books.until("Running", 10s));
   books.reactor.run_for(10min);
   books.faults.next = [] { return refuse(503, "ServiceUnavailable"); };
-  books.api.delete_pod("team-a", "web", 0);
+  books.api.delete_pod("team-a", "web", 30);
   REQUIRE(books.reactor.run_until([&] { return books.alive() == 0; }, 10s));
   books.reactor.run_for(2s);
   books.crash();
@@ -292,13 +294,14 @@ TEST_CASE("a failing owner is slowed down by the next daemon, too") {
   for (int i = 0; i < 4; ++i) REQUIRE(create("p" + std::to_string(i)));
   books.reactor.run_for(10s);
   books.crash();
-  books.begin();
+  books.start();
   books.create_pod([&](json& pod) {
     pod["metadata"]["name"] = "late";
     pod["metadata"]["ownerReferences"] = {
         {{"apiVersion", "apps/v1"}, {"kind", "Job"}, {"name", "j"}, {"uid", "u-j"}, {"controller", true}}};
   });
-  books.reactor.run_for(10s);
+  // The lease of the one that was killed runs out meanwhile.
+  books.reactor.run_for(45s);
   CHECK(books.waiting("late")["reason"] == "LaunchBackOff");
 }
 
