@@ -30,6 +30,22 @@ void add_inputs(CLI::App* command, daemon_ns::CliOptions& options) {
       ->type_name("FILE");
 }
 
+void add_cost(CLI::App* command, daemon_ns::CliOptions& options) {
+  using By = daemon_ns::CostBy;
+  static const std::map<std::string, By> words = {{"namespace", By::kNamespace},
+                                                  {"owner", By::kOwner},
+                                                  {"provider", By::kProvider},
+                                                  {"node", By::kNode},
+                                                  {"pod", By::kPod}};
+  add_inputs(command, options);
+  add_output(command, options);
+  command->add_option("--by", options.cost_by, "what is summed up; default: namespace")
+      ->transform(CLI::CheckedTransformer(words).description(""))
+      ->type_name("namespace|owner|provider|node|pod");
+  command->add_option("--since", options.cost_since, "90m, 7d, 2026-12-01, ...; default: all that the ledger holds")
+      ->type_name("TIME");
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Spillway: a virtual Kubernetes node for rented GPUs", "spillway");
   app.require_subcommand(1);
@@ -56,6 +72,9 @@ int run(int argc, char** argv) {
   add_inputs(sweep, options);
   add_output(sweep, options);
   sweep->add_flag("--dry-run", options.dry_run, "only report them");
+
+  CLI::App* const cost = app.add_subcommand("cost", "what was spent, and what runs now, by the ledger");
+  add_cost(cost, options);
 
   CLI::App* const explain =
       app.add_subcommand("explain", "can the pods of a manifest run, and why not; no cluster is asked");
@@ -85,6 +104,7 @@ int run(int argc, char** argv) {
   if (explain->parsed()) return daemon_ns::command_explain(options, registry);
   if (gate->parsed()) return daemon_ns::command_gate(options, registry);
   if (status->parsed()) return daemon_ns::command_status(options, registry);
+  if (cost->parsed()) return daemon_ns::command_cost(options, registry);
   if (sweep->parsed()) return daemon_ns::command_sweep(options, registry);
   return daemon_ns::command_run(options, registry);
 }

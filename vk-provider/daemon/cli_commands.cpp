@@ -61,6 +61,10 @@ boost::asio::awaitable<void> status_into(Surroundings in, StatusOptions options,
   *report = co_await gather_status(std::move(in), std::move(options));
 }
 
+boost::asio::awaitable<void> cost_into(Surroundings in, CostOptions options, CostReport* report) {
+  *report = co_await gather_cost(std::move(in), std::move(options));
+}
+
 std::string boost_version() {
   std::string text = BOOST_LIB_VERSION;
   for (char& c : text) c = c == '_' ? '.' : c;
@@ -136,6 +140,22 @@ int command_sweep(const CliOptions& options, const provider::Registry& registry)
     wanted.cluster_id = config.installation.cluster_id;
     wanted.dry_run = options.dry_run;
     return sweep_into(in, std::move(wanted), &report);
+  });
+}
+
+int command_cost(const CliOptions& options, const provider::Registry& registry) {
+  CostOptions wanted;
+  wanted.by = options.cost_by;
+  if (!options.cost_since.empty()) {
+    const auto since = parse_since(options.cost_since, base::SystemClock().wall());
+    if (!since) return bad_input(since.error().message);
+    wanted.since = *since;
+  }
+  CostReport report;
+  return run_standalone(options, registry, report, [&report, &wanted](const Config& config, const Surroundings& in) {
+    wanted.ns = config.installation.ns;
+    wanted.installation = config.installation.name;
+    return cost_into(in, wanted, &report);
   });
 }
 

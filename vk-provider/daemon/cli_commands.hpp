@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "vk-provider/daemon/cli_cost.hpp"
 #include "vk-provider/daemon/cli_output.hpp"
 #include "vk-provider/daemon/config.hpp"
 #include "vk-provider/kube/credentials.hpp"
@@ -19,6 +20,8 @@ struct CliOptions {
   std::string tls_min_version;  // of the kubelet API; empty: as configured
   bool check_config = false;
   bool dry_run = false;
+  CostBy cost_by = CostBy::kNamespace;
+  std::string cost_since;              // empty: all that the ledger holds
   std::vector<std::string> manifests;  // files; "-" is standard input
   Output output = Output::kTable;
 };
@@ -30,6 +33,7 @@ int command_run(const CliOptions& options, const provider::Registry& registry);
 int command_gate(const CliOptions& options, const provider::Registry& registry);
 int command_status(const CliOptions& options, const provider::Registry& registry);
 int command_sweep(const CliOptions& options, const provider::Registry& registry);
+int command_cost(const CliOptions& options, const provider::Registry& registry);
 int command_explain(const CliOptions& options, const provider::Registry& registry);
 int command_version(const CliOptions& options, const std::string& git_commit);
 

@@ -113,6 +113,7 @@ TEST_CASE("nothing is read for a pod that nobody sells a machine for") {
   World world;
   world.start();
   world.reactor.run_for(5s);
+  world.api.forget_requests();  // of its own ConfigMaps
   world.create_pod([](json& pod) {
     pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "64";
     pod["spec"]["containers"][0]["envFrom"] = {{{"configMapRef", {{"name", "settings"}}}}};
