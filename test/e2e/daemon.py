@@ -58,7 +58,7 @@ def make_config(
         "nodes": [dict(node) for node in nodes],
         "providers": [dict(provider) for provider in providers],
         "placement": {"orphanGrace": "2s", "createDeadline": "5s", **(placement or {})},
-        "spend": spend or {},
+        "spend": dict(spend or {}),
         "kubeletApi": {"enabled": True, **kubelet} if kubelet is not None else {},
         "gate": dict(gate or {}),
         "admin": {"port": admin_port},
