@@ -14,6 +14,9 @@
 namespace spillway::placebench {
 namespace {
 
+// How long they wait for Running. Their sources say 10 to 20 minutes.
+constexpr Seconds kPatience = 600;
+
 bool is_spot(const World& world, size_t pool) {
   return world.pools()[pool].offer.capacity_type == model::CapacityType::kSpot;
 }
@@ -41,7 +44,7 @@ class CheapestFive final : public Policy {
     return TryPool{order[next++]};
   }
   void accepted(const JobView& job, size_t /*pool*/, Seconds /*took*/, Seconds /*now*/) override { next_[job.id] = 0; }
-  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return 900; }
+  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return kPatience; }
 
  private:
   std::map<std::uint64_t, size_t> next_;
@@ -53,7 +56,7 @@ class RandomChoice final : public Policy {
   Choice choose(const JobView& job, Seconds /*now*/) override {
     return TryPool{static_cast<size_t>(mixed_all(seed_, job.id, count_++) % world_.size())};
   }
-  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return 900; }
+  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return kPatience; }
 
  private:
   std::uint64_t seed_;
@@ -86,7 +89,7 @@ class SkyPilot final : public Policy {
       if (region_of(i) == region && is_spot(world_, i)) blocked_[job.id].insert(i);
     }
   }
-  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return 900; }
+  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return kPatience; }
 
  private:
   std::string region_of(size_t pool) const {
@@ -115,7 +118,7 @@ class Dstack final : public Policy {
   void accepted(const JobView& job, size_t /*pool*/, Seconds /*took*/, Seconds /*now*/) override {
     states_[job.id] = {};
   }
-  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return 1200; }
+  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return kPatience; }
 
  private:
   struct State {
@@ -147,7 +150,7 @@ class Karpenter final : public Policy {
     out_until_[pool] = now + 180;
     learn(pool, false);
   }
-  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return 900; }
+  Seconds patience(size_t /*pool*/, Seconds /*now*/) const override { return kPatience; }
   bool moves() const override { return true; }
   std::optional<size_t> move(const JobView& /*job*/, size_t pool, double price, Seconds /*ran*/, Seconds now) override {
     if (is_spot(world_, pool)) return std::nullopt;

@@ -137,15 +137,24 @@ std::vector<double> market_of(const Dataset& data) {
   return prices;
 }
 
-/// So many of them, evenly from the cheapest to the dearest.
+/// So many of them from the cheapest to the dearest, closer together where they are cheap (README: how B was made).
 std::vector<double> spread(const std::vector<double>& prices, size_t count) {
   std::vector<double> out;
-  for (size_t i = 0; i < count; ++i) out.push_back(prices[i * (prices.size() - 1) / std::max<size_t>(count - 1, 1)]);
+  for (size_t i = 0; i < count; ++i) {
+    const double part = std::pow(static_cast<double>(i) / static_cast<double>(count - 1), 1.3);
+    out.push_back(prices[static_cast<size_t>(std::llround(part * static_cast<double>(prices.size() - 1)))]);
+  }
   return out;
 }
 
-/// Cheap is scarce, more or less: traces by availability, each moved a few places.
-std::vector<const PoolTrace*> stocks_of(const Dataset& data, size_t count, std::uint64_t seed) {
+struct Stock {
+  const PoolTrace* trace = nullptr;
+  Seconds offset = 0;
+};
+
+/// Cheap is scarce, more or less: traces by availability, each moved a few places. They run side by side as they were
+/// recorded, so that places of one region fail together; what is used twice runs half its length apart.
+std::vector<Stock> stocks_of(const Dataset& data, size_t count, std::uint64_t seed) {
   std::vector<const PoolTrace*> all;
   for (const PoolTrace& t : data.traces) {
     if (t.kind == "availability" && t.nodes == 1) all.push_back(&t);
@@ -153,24 +162,29 @@ std::vector<const PoolTrace*> stocks_of(const Dataset& data, size_t count, std::
   if (all.empty()) {
     for (const PoolTrace& t : data.traces) all.push_back(&t);
   }
-  std::vector<std::tuple<double, size_t, const PoolTrace*>> ranked;
+  std::vector<std::tuple<double, size_t, Stock>> ranked;
   for (size_t i = 0; i < count; ++i) {
-    const PoolTrace* const trace = all[i % all.size()];
-    ranked.emplace_back(trace->trace.availability() + 0.12 * normal(mixed_all(seed, 5U, i)), i, trace);
+    // Those that are used once more are spread over all, not the first ones, which are the scarcest.
+    const size_t n = all.size();
+    const bool again = i >= n;
+    const PoolTrace* const trace = all[again ? ((i - n) * n / std::max<size_t>(count - n, 1)) % n : i];
+    const Seconds offset = again ? trace->trace.length() / 2 : 0;
+    ranked.emplace_back(trace->trace.availability() + 0.12 * normal(mixed_all(seed, 5U, i)), i, Stock{trace, offset});
   }
-  std::ranges::sort(ranked);
-  std::vector<const PoolTrace*> out;
-  for (const auto& [rank, number, trace] : ranked) out.push_back(trace);
+  std::ranges::sort(ranked, {}, [](const auto& r) { return std::pair(std::get<0>(r), std::get<1>(r)); });
+  std::vector<Stock> out;
+  for (const auto& [rank, number, stock] : ranked) out.push_back(stock);
   return out;
 }
 
-Pool cloud(size_t i, double price, const PoolTrace& trace, std::uint64_t seed) {
+Pool cloud(size_t i, double price, const Stock& stock, std::uint64_t seed) {
   const std::uint64_t bits = mixed_all(seed, 9U, i);
   Pool pool = pool_of(fmt::format("cloud-{:02}", i), "r1", price, false);
-  pool.stock = trace.trace;
-  pool.offset = unit(mixed(bits ^ 1U)) * trace.trace.length();
+  pool.stock = stock.trace->trace;
+  pool.offset = stock.offset;
   pool.start_median = 60 + 180 * unit(mixed(bits ^ 2U));
-  pool.never_ready = 0.01 + 0.11 * unit(mixed(bits ^ 3U));
+  // From 1 to 12 %, most sellers near the lower end: 3 % on average.
+  pool.never_ready = 0.01 + 0.11 * std::pow(unit(mixed(bits ^ 3U)), 4);
   return pool;
 }
 
@@ -197,9 +211,9 @@ std::expected<std::vector<Pool>, std::string> clouds_of(const Dataset& data, con
     return std::unexpected("prices_gpu_offers.csv: has no two sellers of one A100 with 80 GB");
   }
   const std::vector<double> prices = spread(market, kClouds);
-  const std::vector<const PoolTrace*> stocks = stocks_of(data, kClouds, size.seed);
+  const std::vector<Stock> stocks = stocks_of(data, kClouds, size.seed);
   std::vector<Pool> pools;
-  for (size_t i = 0; i < kClouds; ++i) pools.push_back(cloud(i, prices[i], *stocks[i], size.seed));
+  for (size_t i = 0; i < kClouds; ++i) pools.push_back(cloud(i, prices[i], stocks[i], size.seed));
   return pools;
 }
 
