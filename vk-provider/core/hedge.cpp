@@ -30,11 +30,13 @@ bool worth_hedging(const HedgeQuestion& q) {
   const double rest = t.start.mean_rest_hours(q.waited);
   const double until_given_up = std::max(0.0, hours(t.give_up - q.waited));
   const double second = q.second_answer_hours + q.second_start_hours;
-  const double won = rest * comes + (until_given_up + second) * (1 - comes) - second;
-  // Both are paid until one of them runs.
-  const double both = std::max(second, hours(q.second->offer.billing_minimum));
+  // Whoever runs first wins, so the second one can only gain time: where the first comes sooner, nothing is lost but
+  // the rent of both until then.
+  const double won = comes * std::max(0.0, rest - second) + (1 - comes) * until_given_up;
+  const double together = comes * std::min(rest, second) + (1 - comes) * second;
+  const double both = std::max(together, hours(q.second->offer.billing_minimum));
   const double cost = dollars(q.second->offer.price_per_hour.value_or(base::Money())) * both + kCallMicros / 1e6;
-  return won > 0 && dollars(q.value_of_time) * won > cost;
+  return dollars(q.value_of_time) * won > cost;
 }
 
 void HedgeBudget::forget(base::TimePoint now) {

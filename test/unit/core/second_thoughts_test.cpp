@@ -70,6 +70,19 @@ TEST_CASE("hedge: worth it for those in a hurry, late, and not too dear") {
   CHECK_FALSE(worth_hedging(question(sure, second, 5'000'000, late)));
 }
 
+TEST_CASE("hedge: whoever runs first wins, so a slow second one still helps against a machine that never starts") {
+  Traits t = usual();
+  const base::Duration late = hedge_after(t);
+  // Sure to come, on average sooner than the second: only the rent of both would be lost.
+  t.readiness = 0.9999;
+  CHECK_FALSE(worth_hedging(question(t, candidate("b", 1'000'000), 5'000'000, late)));
+  // One in five of those that are so late never comes; until it is given up the second one would long run.
+  t.readiness = 0.988;
+  t.give_up = late + 2min;
+  CHECK(worth_hedging(question(t, candidate("b", 1'000'000), 5'000'000, late)));
+  CHECK_FALSE(worth_hedging(question(t, candidate("b", 1'000'000), 1'000'000, late)));
+}
+
 TEST_CASE("hedge: only into another failure domain") {
   const model::Offer a = an_offer("a", "x", 1);
   model::Offer b = an_offer("a", "y", 1);
