@@ -158,6 +158,14 @@ double Beliefs::chance(PoolId pool, model::Stock stock, base::TimePoint said_at,
   return std::clamp(p, kLeastChance, kMostChance);
 }
 
+double Beliefs::most_chance(PoolId pool, model::Stock stock, base::TimePoint now) const {
+  const Known* const own = find(pool);
+  if (own == nullptr || !own->asked || own->up || stock != model::Stock::kUnknown) return kMostChance;
+  // Sold out when it was asked: chance() is at most this, were its usual share 1 and all news of its kin the best.
+  const double forgotten = 1 - correlation(now - own->answered_at);
+  return std::clamp(forgotten * (1 + kPlaceKin + kProviderKin), kLeastChance, kMostChance);
+}
+
 double Beliefs::readiness(PoolId pool, base::TimePoint now) const {
   const double usual =
       at(providers_, pools_.kin(pool).provider).ready.share(kReadyPrior, kReadyPriorWeight, now, kReadyHalfLife);

@@ -76,6 +76,8 @@ class Beliefs {
   double chance(PoolId pool, base::TimePoint now) const;
   /// The same with what the seller said of his stock at `said_at`.
   double chance(PoolId pool, model::Stock stock, base::TimePoint said_at, base::TimePoint now) const;
+  /// What `chance` cannot be above, for little work; `now` and `said_at` as there.
+  double most_chance(PoolId pool, model::Stock stock, base::TimePoint now) const;
   /// Valid until the next call; `stamp` tells whether it is still the same.
   const Traits& traits(PoolId pool, base::TimePoint now) const;
   /// Two equal stamps of a pool: its traits are the same.

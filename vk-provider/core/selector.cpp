@@ -163,9 +163,12 @@ std::optional<Selector::Found> Selector::look_at(Shortlist& list, size_t i, Limi
     limits.reopens = limits.reopens ? std::min(*limits.reopens, found.opening.at) : found.opening.at;
   }
   if (filter != Filter::kCount) return std::nullopt;
-  found.chance =
-      beliefs_.chance(row.pool, row.offer->stock, (*limits.listed)[row.provider], asked_at(found.opening, limits.now));
-  found.index = whole_micros(s.at(found.chance, hours(found.opening.price)));
+  const base::TimePoint asked = asked_at(found.opening, limits.now);
+  const double wait = hours(found.opening.price);
+  // What cannot win even with the best chance that it may have: what it really is costs more to find out than all else.
+  if (s.at(beliefs_.most_chance(row.pool, row.offer->stock, asked), wait) > cutoff) return std::nullopt;
+  found.chance = beliefs_.chance(row.pool, row.offer->stock, (*limits.listed)[row.provider], asked);
+  found.index = whole_micros(s.at(found.chance, wait));
   return found;
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 using namespace std::chrono_literals;
 
@@ -84,6 +85,29 @@ TEST_CASE("chance: what is unknown is 0.7, an answer counts fully and fades") {
   CHECK(w.beliefs.chance(pool, kStart + 24h * 30) == Approx(0.7).margin(0.01));
   w.learn(pool, LaunchResult::kAccepted, kStart + 2h);
   CHECK(w.beliefs.chance(pool, kStart + 2h) == 0.995);
+}
+
+TEST_CASE("chance: never above the bound that saves computing it") {
+  World w;
+  std::vector<PoolId> pools;
+  for (const char* const zone : {"us-east-1a", "us-east-1b", "us-east-1c", "us-west-2a", "eu-west-1a"}) {
+    pools.push_back(w.pools.intern(key("a", zone)));
+  }
+  std::uint64_t dice = 1;
+  base::TimePoint now = kStart;
+  for (int i = 0; i < 5000; ++i) {
+    dice = dice * 6364136223846793005U + 1442695040888963407U;
+    now += std::chrono::seconds(1 + (dice >> 33U) % 4000);
+    w.learn(pools[(dice >> 40U) % pools.size()],
+            (dice >> 50U) % 5 == 0 ? LaunchResult::kSoldOut : LaunchResult::kAccepted, now);
+    for (const PoolId pool : pools) {
+      for (const auto later : {0s, 60s, 1800s, 86400s}) {
+        const double most = w.beliefs.most_chance(pool, model::Stock::kUnknown, now + later);
+        if (w.beliefs.chance(pool, now + later) > most) FAIL("chance above its bound");
+      }
+    }
+  }
+  CHECK(w.beliefs.most_chance(pools[0], model::Stock::kHigh, now) == 0.995);
 }
 
 TEST_CASE("chance: a repeat within seconds is almost no news") {
