@@ -64,6 +64,42 @@ Filter filter_of_offer(const model::Offer& o, const Shape& s) {
   return Filter::kCount;
 }
 
+std::optional<Shape> without(Filter filter, const Shape& shape) {
+  Shape out = shape;
+  switch (filter) {
+    case Filter::kProvider:
+      out.node.providers.clear();
+      out.pod.providers.clear();
+      return out;
+    case Filter::kCapacityType:
+      out.node.capacity_types.clear();
+      out.pod.capacity_types.clear();
+      return out;
+    case Filter::kSpotTolerance: out.spot_tolerated = true; return out;
+    case Filter::kTrust: out.strangers_tolerated = true; return out;
+    case Filter::kGpuCount: out.gpu_count = 1; return out;
+    case Filter::kGpuModel:
+      out.node.gpu_models.clear();
+      out.pod.gpu_models.clear();
+      return out;
+    case Filter::kGpuMemory:
+      out.node.min_gpu_memory = 0;
+      out.pod.min_vram = 0;
+      return out;
+    case Filter::kCuda: out.pod.cuda_min = 0; return out;
+    case Filter::kRegion:
+      out.node.regions.clear();
+      out.pod.regions.clear();
+      return out;
+    case Filter::kCountry: out.pod.countries.clear(); return out;
+    case Filter::kCpu: out.cpu_milli = 0; return out;
+    case Filter::kMemory: out.memory = 0; return out;
+    case Filter::kNodePrice: out.node_cap.reset(); return out;
+    case Filter::kPodPrice: out.pod.max_price.reset(); return out;
+    default: return std::nullopt;
+  }
+}
+
 std::string_view to_string(Filter filter) {
   switch (filter) {
     case Filter::kProvider: return "provider";

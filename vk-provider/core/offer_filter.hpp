@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -63,5 +64,8 @@ Filter filter_of_provider(const base::ProviderName& provider, const Shape& shape
 /// The same for all offers of a kind (core/offer_table).
 Filter filter_of_kind(const model::Offer& sample, const Shape& shape);
 Filter filter_of_offer(const model::Offer& offer, const Shape& shape);
+
+/// A shape that the filter lets pass, all else as it was. Empty for what no wish of a pod or node can change.
+std::optional<Shape> without(Filter filter, const Shape& shape);
 
 }  // namespace spillway::core

@@ -133,18 +133,20 @@ const Score& Selector::score(Entry& entry, const Limits& limits) const {
   return entry.score;
 }
 
-Filter Selector::filter_of_moment(const OfferRow& row, const Limits& limits, const Opening& opening) const {
+Filter Selector::filter_of_moment(const OfferRow& row, const Limits& limits, const Opening& opening,
+                                  Filter lifted) const {
   const std::uint32_t provider = row.provider;
   const base::TimePoint listed = (*limits.listed)[provider];
-  if (limits.now - listed > OfferBook::kStaleAfter) return Filter::kStale;
   const ProviderBudget* const budget = limits.budget(provider);
-  if (budget != nullptr && row.price > budget->at_most.micros()) return Filter::kBudget;
-  if (beliefs_.host_blocked(row.offer->host, limits.now)) return Filter::kHost;
+  const auto is_asked = [&](Filter filter) { return filter != lifted; };
+  if (limits.now - listed > OfferBook::kStaleAfter && is_asked(Filter::kStale)) return Filter::kStale;
+  if (budget != nullptr && row.price > budget->at_most.micros() && is_asked(Filter::kBudget)) return Filter::kBudget;
+  if (beliefs_.host_blocked(row.offer->host, limits.now) && is_asked(Filter::kHost)) return Filter::kHost;
   if (beliefs_.refusal(*row.offer, limits.query->pods) != nullptr) return Filter::kRefused;
   if (beliefs_.outdated(*row.offer, listed)) return Filter::kChanged;
-  if (opening.why == Closed::kCredentials) return Filter::kCredentials;
+  if (opening.why == Closed::kCredentials && is_asked(Filter::kCredentials)) return Filter::kCredentials;
   // To wait for a provider that is down would be to wait for nobody knows how long.
-  if (opening.why == Closed::kProviderSick) return Filter::kProviderSick;
+  if (opening.why == Closed::kProviderSick && is_asked(Filter::kProviderSick)) return Filter::kProviderSick;
   return Filter::kCount;
 }
 

@@ -27,6 +27,7 @@ struct ProviderBudget {
   base::ProviderName provider;
   base::Money at_most;      // per hour, of one more instance
   double price_factor = 1;  // 1, or more when a budget is nearly used: the cheaper ones win then
+  bool operator==(const ProviderBudget&) const = default;
 };
 
 struct Query {
@@ -41,7 +42,7 @@ struct Query {
 };
 
 /// The part of the index by which an offer lost the most against the winner.
-enum class LostBy : std::uint8_t { kNothing, kPrice, kSlow, kHazard, kChance, kWait, kTie };
+enum class LostBy : std::uint8_t { kNothing, kPrice, kSlow, kHazard, kChance, kWait, kTie, kCount };
 std::string_view to_string(LostBy lost);
 
 struct Candidate {
@@ -62,18 +63,32 @@ struct Decision {
     kBuy,   // `best` now
     kWait,  // `best` is worth waiting for: ask again at `again_at`, or when something was learnt
     kNone,  // nothing fits; `again_at` if a provider that is out of reach now might have something
+    kCount
   };
   Kind kind = Kind::kNone;
   std::optional<Candidate> best;
   std::optional<base::TimePoint> again_at;
 };
 
+/// An offer that one filter alone keeps from the pod.
+struct NearMiss {
+  Filter filter{};
+  model::Offer offer;
+  base::Money limit;                     // kBudget: what was left
+  std::optional<base::TimePoint> until;  // kCredentials, kProviderSick: when it is asked again
+};
+
+/// A stable word for metrics and JSON: `buy`.
+std::string_view to_string(Decision::Kind kind);
+
 struct Explanation {
   Decision decision;
-  std::vector<Candidate> next;  // at most four, the best first
+  std::vector<Candidate> next;  // see runners_up
   FilterCounts rejected{};
   std::string refusal{};  // what a provider said of the first that is left out as Filter::kRefused
-  size_t offers = 0;      // that were looked at
+  size_t offers = 0;  // that were looked at
+  /// The cheapest of each filter, the cheapest first; with an offer to take or to wait for, only what is cheaper.
+  std::vector<NearMiss> near;
 };
 
 class Selector {
@@ -83,6 +98,9 @@ class Selector {
   void set_abilities(std::vector<ProviderAbility> abilities);
 
   Decision choose(const Query& query, base::TimePoint now);
+  /// What stands next to `best`, which choose() gave for this query now, and by what it lost: at most four, the best
+  /// first. Costs about what choose() does.
+  std::vector<Candidate> runners_up(const Query& query, const Candidate& best, base::TimePoint now);
   /// The same decision, with every offer accounted for. Looks at all of them.
   Explanation explain(const Query& query, base::TimePoint now);
 
@@ -137,7 +155,11 @@ class Selector {
   Limits limits_of(const Query& query, base::TimePoint now) const;
   IndexInput input(const OfferRow& row, const Limits& limits) const;
   const Score& score(Entry& entry, const Limits& limits) const;
-  Filter filter_of_moment(const OfferRow& row, const Limits& limits, const Opening& opening) const;
+  /// `lifted` is not asked.
+  Filter filter_of_moment(const OfferRow& row, const Limits& limits, const Opening& opening,
+                          Filter lifted = Filter::kCount) const;
+  void note_near_miss(std::vector<NearMiss>& near, const OfferRow& row, Filter filter, const Shape* relaxed,
+                      const Limits& limits) const;
   std::optional<Found> look_at(Shortlist& list, size_t i, Limits& limits, double cutoff) const;
   std::optional<Found> best_of(Shortlist& list, Limits& limits) const;
   static Found prefer_small(const Shortlist& list, const std::vector<Found>& seen, const Found& best);

@@ -1,6 +1,8 @@
 // The same decision with every offer accounted for: what stands next, by what it lost, and what never fitted.
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "vk-provider/core/selector.hpp"
@@ -24,16 +26,27 @@ LostBy lost_by(const IndexParts& loser, const IndexParts& winner) {
   return worst->more > 0 ? worst->name : LostBy::kTie;
 }
 
-bool better(const Candidate& a, const Candidate& b) {
-  if (a.index != b.index) return a.index < b.index;
-  if (a.offer.provider != b.offer.provider) return a.offer.provider < b.offer.provider;
-  return a.offer.id < b.offer.id;
+/// What passes with time alone, or with more money: no wish stands in its way.
+bool is_of_moment(Filter filter) {
+  return filter == Filter::kSoldOut || filter == Filter::kStale || filter == Filter::kBudget ||
+         filter == Filter::kHost || filter == Filter::kCredentials || filter == Filter::kProviderSick;
 }
 
-void keep_best(std::vector<Candidate>& kept, Candidate candidate) {
-  kept.insert(std::ranges::upper_bound(kept, candidate, better), std::move(candidate));
-  if (kept.size() > kRunnersUp) kept.pop_back();
-}
+/// The shape without one of its filters, made when it is first needed: there are many offers.
+class Relaxed {
+ public:
+  explicit Relaxed(const Shape& shape) : shape_(shape) {}
+  /// Null if no wish of a pod or node can change it.
+  const Shape* without(Filter filter) {
+    std::optional<std::optional<Shape>>& made = shapes_.at(static_cast<size_t>(filter));
+    if (!made) made = core::without(filter, shape_);
+    return *made ? &**made : nullptr;
+  }
+
+ private:
+  const Shape& shape_;
+  std::array<std::optional<std::optional<Shape>>, static_cast<size_t>(Filter::kCount)> shapes_;
+};
 
 }  // namespace
 
@@ -46,15 +59,83 @@ std::string_view to_string(LostBy lost) {
     case LostBy::kChance: return "chance";
     case LostBy::kWait: return "wait";
     case LostBy::kTie: return "tie";
+    case LostBy::kCount: break;
   }
   return "";
+}
+
+std::string_view to_string(Decision::Kind kind) {
+  switch (kind) {
+    case Decision::Kind::kBuy: return "buy";
+    case Decision::Kind::kWait: return "wait";
+    case Decision::Kind::kNone: return "none";
+    case Decision::Kind::kCount: break;
+  }
+  return "";
+}
+
+std::vector<Candidate> Selector::runners_up(const Query& query, const Candidate& best, base::TimePoint now) {
+  Shortlist& list = shortlist(*query.shape);
+  Limits limits = limits_of(query, now);
+  limits.avoiding = std::ranges::find(query.avoid, best.offer.id) == query.avoid.end();
+  const double run = rest_hours(list.shape.worth, query.has_run);
+  double cutoff = std::numeric_limits<double>::infinity();
+  std::vector<Found> kept;
+  for (size_t i = 0; i < list.entries.size() || extend(list); ++i) {
+    const OfferRow& row = *list.entries[i].row;
+    if (static_cast<double>(row.price) * run > cutoff) break;
+    if (row.offer->id == best.offer.id && row.offer->provider == best.offer.provider) continue;
+    const std::optional<Found> found = look_at(list, i, limits, cutoff);
+    if (!found) continue;
+    const auto order = [&](const Found& a, const Found& b) { return before(list, a, b); };
+    kept.insert(std::ranges::upper_bound(kept, *found, order), *found);
+    if (kept.size() > kRunnersUp) kept.pop_back();
+    if (kept.size() == kRunnersUp) cutoff = static_cast<double>(kept.back().index) + 1;
+  }
+  std::vector<Candidate> out;
+  for (const Found& found : kept) {
+    Candidate& c = out.emplace_back(candidate(*list.entries[found.entry].row, limits));
+    c.lost_by = lost_by(c.parts, best.parts);
+  }
+  return out;
+}
+
+/// Keeps the row if it is the cheapest that this filter alone rejects. `relaxed`: the shape without it, if there is
+/// one.
+void Selector::note_near_miss(std::vector<NearMiss>& near, const OfferRow& row, Filter filter, const Shape* relaxed,
+                              const Limits& limits) const {
+  if (relaxed == nullptr && !is_of_moment(filter)) return;
+  const auto known = std::ranges::find(near, filter, &NearMiss::filter);
+  if (known != near.end() && known->offer.price_per_hour->micros() <= row.price) return;
+  if (relaxed != nullptr && (filter_of_kind(*row.offer, *relaxed) != Filter::kCount ||
+                             filter_of_offer(*row.offer, *relaxed) != Filter::kCount ||
+                             filter_of_provider_named(row.offer->provider, *relaxed) != Filter::kCount)) {
+    return;
+  }
+  const Opening opening = beliefs_.opening(row.pool, row.offer->gpu_count, limits.now);
+  if (filter_of_moment(row, limits, opening, filter) != Filter::kCount) return;
+  NearMiss miss;
+  miss.filter = filter;
+  miss.offer = *row.offer;
+  if (filter == Filter::kBudget) miss.limit = limits.budget(row.provider)->at_most;
+  if (filter == Filter::kCredentials || filter == Filter::kProviderSick) miss.until = opening.at;
+  if (known != near.end()) {
+    *known = std::move(miss);
+  } else {
+    near.push_back(std::move(miss));
+  }
 }
 
 Explanation Selector::explain(const Query& query, base::TimePoint now) {
   Explanation out;
   out.decision = choose(query, now);
+  const std::optional<Candidate>& best = out.decision.best;
+  if (best) out.next = runners_up(query, *best, now);
+  const std::int64_t cheaper_than =
+      best ? best->offer.price_per_hour->micros() : std::numeric_limits<std::int64_t>::max();
   const OfferTable& table = book_.table();
-  Limits limits = limits_of(query, now);
+  const Limits limits = limits_of(query, now);
+  Relaxed relaxed(*query.shape);
   std::vector<std::optional<Filter>> providers(beliefs_.pools().providers());
   const auto of_provider = [&](const OfferRow& row) {
     std::optional<Filter>& known = providers[row.provider];
@@ -76,13 +157,9 @@ Explanation Selector::explain(const Query& query, base::TimePoint now) {
         out.refusal =
             "provider " + row.offer->provider.str() + " refuses the pod: " + *beliefs_.refusal(*row.offer, query.pods);
       }
-      if (filter != Filter::kCount) {
-        ++out.rejected.at(static_cast<size_t>(filter));
-        continue;
-      }
-      const std::optional<Candidate>& best = out.decision.best;
-      if (best && best->offer.provider == row.offer->provider && best->offer.id == row.offer->id) continue;
-      keep_best(out.next, candidate(row, limits));
+      if (filter == Filter::kCount) continue;
+      ++out.rejected.at(static_cast<size_t>(filter));
+      if (row.price < cheaper_than) note_near_miss(out.near, row, filter, relaxed.without(filter), limits);
     }
   }
   for (const OfferBook::Entry& entry : book_.entries(now)) {
@@ -90,9 +167,9 @@ Explanation Selector::explain(const Query& query, base::TimePoint now) {
     ++out.offers;
     ++out.rejected.at(static_cast<size_t>(Filter::kNoPrice));
   }
-  if (out.decision.best) {
-    for (Candidate& c : out.next) c.lost_by = lost_by(c.parts, out.decision.best->parts);
-  }
+  std::ranges::sort(out.near, {}, [](const NearMiss& miss) {
+    return std::tuple(*miss.offer.price_per_hour, miss.offer.provider, miss.offer.id, miss.filter);
+  });
   return out;
 }
 
