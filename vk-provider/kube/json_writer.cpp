@@ -1,6 +1,8 @@
 #include "vk-provider/kube/json_writer.hpp"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 
 namespace spillway::kube {
 namespace {
@@ -119,6 +121,15 @@ JsonWriter& JsonWriter::string(std::string_view value) {
 JsonWriter& JsonWriter::number(std::int64_t value) {
   separate();
   out_ += std::to_string(value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::real(double value) {
+  if (!std::isfinite(value)) return null();
+  separate();
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  out_.append(digits.data(), end.ptr);
   return *this;
 }
 

@@ -19,12 +19,15 @@ class JsonWriter {
   JsonWriter& key(std::string_view name);
   JsonWriter& string(std::string_view value);
   JsonWriter& number(std::int64_t value);
+  /// The shortest text that reads back as the same number; null for what is no number.
+  JsonWriter& real(double value);
   JsonWriter& boolean(bool value);
   JsonWriter& null();
 
   /// key and value in one.
   JsonWriter& field(std::string_view name, std::string_view value) { return key(name).string(value); }
   JsonWriter& field_number(std::string_view name, std::int64_t value) { return key(name).number(value); }
+  JsonWriter& field_real(std::string_view name, double value) { return key(name).real(value); }
   JsonWriter& field_bool(std::string_view name, bool value) { return key(name).boolean(value); }
   JsonWriter& field_null(std::string_view name) { return key(name).null(); }
   /// Only if it is not empty.
