@@ -100,9 +100,9 @@ class Demo:
     def bought(self, pod: dict[str, Any]) -> str:
         """Which offer was taken for a pod and at what price: the event's words."""
         uid = pod["metadata"]["uid"]
-        query = f"?fieldSelector=involvedObject.uid%3D{uid},reason%3DStarted"
+        query = f"?fieldSelector=involvedObject.uid%3D{uid},reason%3DPlaced"
         found = self.cluster.get(f"/api/v1/namespaces/default/events{query}")["items"]
-        return found[0]["message"] if found else ""
+        return found[0]["message"].partition(";")[0] if found else ""
 
     def show_pods(self) -> None:
         rows = [["POD", "PHASE", "ADDRESS", "WHAT WAS CHOSEN"]]

@@ -108,7 +108,7 @@ def test_the_next_offer_is_tried_if_an_instance_does_not_start(make_world: World
     assert all(i["gone"] for i in audit)
     # Events give way to statuses, so they come a little later.
     wait_for(lambda: world.events(uid), "an event says so")
-    assert {e["reason"] for e in world.events(uid)} == {"StartFailed"}
+    assert {e["reason"] for e in world.events(uid)} == {"Placed", "StartFailed"}
 
 
 # Two daemons

@@ -12,6 +12,7 @@ constexpr int kForbidden = 403;
 constexpr int kNotFound = 404;
 constexpr int kMethodNotAllowed = 405;
 constexpr int kNotReady = 503;
+constexpr std::string_view kPlacement = "/debug/placement/";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
 net::HttpServerResponse text(int status, std::string body) { return {status, std::string(kText), std::move(body)}; }
@@ -81,14 +82,21 @@ net::HttpServerResponse AdminServer::answer(const net::HttpServerRequest& reques
   if (path == "/healthz") return answer_checks(sources_.health, request.query());
   if (path == "/readyz") return answer_checks(sources_.readiness, request.query());
   if (path == "/metrics") return {kOk, "text/plain; version=0.0.4; charset=utf-8", metrics_.to_text()};
-  if (path == "/debug/pods" && sources_.debug_pods) {
-    if (!request.from_loopback) {
-      return text(kForbidden, "/debug/pods is for peers on this machine; use kubectl port-forward or exec\n");
-    }
-    return {kOk, "application/json", sources_.debug_pods()};
-  }
+  if (sources_.debug_pods && (path == "/debug/pods" || path.starts_with(kPlacement))) return answer_debug(request);
   return text(kNotFound, "not found; there are /metrics, /healthz, /readyz" +
-                             std::string(sources_.debug_pods ? ", /debug/pods" : "") + "\n");
+                             std::string(sources_.debug_pods ? ", /debug/pods, /debug/placement/<uid>" : "") + "\n");
+}
+
+net::HttpServerResponse AdminServer::answer_debug(const net::HttpServerRequest& request) const {
+  if (!request.from_loopback) {
+    return text(kForbidden, "/debug is for peers on this machine; use kubectl port-forward or exec\n");
+  }
+  const std::string_view path = request.path();
+  if (path == "/debug/pods") return {kOk, "application/json", sources_.debug_pods()};
+  const auto found = sources_.debug_placement ? sources_.debug_placement(std::string(path.substr(kPlacement.size())))
+                                              : std::optional<std::string>();
+  return found ? net::HttpServerResponse{kOk, "application/json", *found}
+               : text(kNotFound, "no pod of this daemon has that UID\n");
 }
 
 }  // namespace spillway::api

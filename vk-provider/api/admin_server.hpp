@@ -1,12 +1,14 @@
-// The admin port: /metrics, /healthz, /readyz and, for peers on this machine, /debug/pods.
+// The admin port: /metrics, /healthz, /readyz and, for peers on this machine, /debug/pods and /debug/placement/<uid>.
 //
 // Owned by the daemon, which awaits stop() before it dies; reactor thread only. Reads only; what it tells comes from
-// callbacks, so that it knows no controller. Does not authenticate: nothing here is secret but /debug/pods.
+// callbacks, so that it knows no controller. Does not authenticate: nothing here is secret but what stands under
+// /debug.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,8 @@ struct AdminSources {
   std::function<std::vector<AdminCheck>()> readiness;
   /// JSON text. Empty: there is no /debug/pods.
   std::function<std::string()> debug_pods;
+  /// JSON text on the pod of this UID; an empty optional if there is none. Empty: there is no /debug/placement.
+  std::function<std::optional<std::string>(const std::string& uid)> debug_placement;
 };
 
 struct AdminServerConfig {
@@ -57,6 +61,7 @@ class AdminServer {
   net::HttpServerResponse answer(const net::HttpServerRequest& request) const;
 
  private:
+  net::HttpServerResponse answer_debug(const net::HttpServerRequest& request) const;
   boost::asio::awaitable<net::HttpServerResponse> handle(net::HttpServerRequest request);
 
   const base::Metrics& metrics_;

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vk-provider/control/explain_codec.hpp"
+
 namespace spillway::control {
 namespace {
 
@@ -54,6 +56,36 @@ std::string encode_debug_pods(const PodStore& pods, base::Now now) {
   json list = json::array();
   for (const auto& [uid, entry] : pods) list.push_back(encode(entry, now));
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string encode_debug_placement(const PodEntry& entry, Placer& placer, base::Now now) {
+  const model::PodRecord& r = entry.record;
+  kube::JsonWriter out;
+  out.open_object().field("namespace", r.key().ns).field("name", r.key().name).field("uid", r.key().uid.str());
+  out.field("node", entry.profile->name).field("stage", model::stage_name(r.stage)).field_number("attempt", r.attempt);
+  if (const auto* waiting = std::get_if<model::Waiting>(&r.stage)) {
+    out.key("waiting").open_object().field("reason", to_string(waiting->why)).field("message", waiting->message);
+    out.close_object();
+  }
+  if (r.placement) {
+    out.key("placement").open_object().field("provider", r.placement->provider.str());
+    out.field("offer", r.placement->offer.str()).field("tag", r.placement->tag.str());
+    out.field_number("pricePerHourMicros", r.placement->price_per_hour.micros()).close_object();
+  }
+  for (auto it = placer.decided().rbegin(); it != placer.decided().rend(); ++it) {
+    if (it->pod != r.key().uid) continue;
+    out.key("decided").open_object().field("at", base::to_rfc3339(it->at)).key("best");
+    write_candidate(out, it->best, now);
+    out.key("next");
+    write_candidates(out, it->next, now);
+    out.close_object();
+    break;
+  }
+  const core::Requirements needs = core::compute_requirements(*r.spec, entry.profile->public_ports);
+  const core::Shape shape = core::make_shape(needs, *entry.profile, r.spec->owner.kind.str());
+  out.key("now");
+  write_explanation(out, placer.explain(entry, shape, now), shape, now);
+  return out.close_object().take();
 }
 
 }  // namespace spillway::control

@@ -43,15 +43,15 @@ const model::Placement* costing(const model::PodRecord& r) {
 }
 
 /// The same manifest meets the same refusal; a mended one has another owner, or another shape.
-std::uint64_t pods_like(const PodEntry& entry) {
-  return entry.shape->hash ^ std::hash<std::string>{}(entry.record.spec->owner_key());
+std::uint64_t pods_like(const PodEntry& entry, const core::Shape& shape) {
+  return shape.hash ^ std::hash<std::string>{}(entry.record.spec->owner_key());
 }
 
 /// Nothing but what refused the pod is left, today or later.
-bool only_refusals(const core::Explanation& all) {
+bool only_refusals(const core::Explanation& all, core::Decision::Kind decided) {
   using core::Filter;
   const auto count = [&](Filter filter) { return all.rejected.at(static_cast<size_t>(filter)); };
-  return all.decision.kind == core::Decision::Kind::kNone && count(Filter::kRefused) > 0 &&
+  return decided == core::Decision::Kind::kNone && count(Filter::kRefused) > 0 &&
          std::ranges::all_of(std::array{Filter::kNoPrice, Filter::kSoldOut, Filter::kStale, Filter::kBudget,
                                         Filter::kHost, Filter::kChanged, Filter::kCredentials, Filter::kProviderSick},
                              [&](Filter filter) { return count(filter) == 0; });
@@ -66,7 +66,8 @@ std::optional<base::Money> lower(const std::optional<base::Money>& a, const std:
 
 Placer::Placer(const core::OfferBook& offers, const ProviderSet& providers, core::SpendPolicy caps,
                base::Metrics& metrics, base::Now now)
-    : providers_(providers),
+    : offers_(offers),
+      providers_(providers),
       beliefs_(offers.pools()),
       selector_(offers, beliefs_),
       capped_(is_capped(caps)),
@@ -85,10 +86,10 @@ core::Purchase Placer::purchase_of(const PodEntry& entry, const base::ProviderNa
   return out;
 }
 
-core::Query Placer::query_of(const PodEntry& entry, base::Now now) {
+core::Query Placer::query_of(const PodEntry& entry, const core::Shape& shape, base::Now now) {
   core::Query query;
-  query.shape = entry.shape.get();
-  query.pods = pods_like(entry);
+  query.shape = &shape;
+  query.pods = pods_like(entry, shape);
   query.avoid = entry.record.tried;
   if (!capped_) return query;
   for (const auto& provider : providers_.all()) {
@@ -98,37 +99,27 @@ core::Query Placer::query_of(const PodEntry& entry, base::Now now) {
   return query;
 }
 
-std::string Placer::why_none(const core::Explanation& all, const core::Shape& shape) const {
-  std::string text = core::explain_counts(all.rejected, all.offers, shape);
-  if (!all.refusal.empty()) text += "; " + all.refusal;
-  if (all.decision.kind != core::Decision::Kind::kWait) return text;
-  const core::Candidate& best = *all.decision.best;
-  return fmt::format("{}; the best is offer {} of provider {}, which cannot be asked now ({})", text,
-                     best.offer.id.str(), best.offer.provider.str(), to_string(best.opening.why));
-}
-
 Placer::Answer Placer::choose(PodEntry& entry, const core::Requirements& needs, base::Now now) {
-  if (!entry.shape) {
-    entry.shape = std::make_unique<const core::Shape>(
-        core::make_shape(needs, *entry.profile, entry.record.spec->owner.kind.str()));
-  }
-  const core::Query query = query_of(entry, now);
+  const core::Shape& shape = shape_of(entry, needs);
+  const core::Query query = query_of(entry, shape, now);
   core::Decision decision = selector_.choose(query, now.steady);
+  count(decision.kind);
+  if (log_ != nullptr) log_->decided(query, decision, now.steady);
   Answer answer;
   if (decision.kind == core::Decision::Kind::kBuy) {
     answer.best = std::move(decision.best);
     return answer;
   }
-  const core::Explanation all = selector_.explain(query, now.steady);
-  answer.again_at = all.decision.again_at;
-  answer.refused = only_refusals(all);
+  const core::Explanation& all = look(query, decision.kind, now.steady);
+  answer.again_at = decision.again_at;
+  answer.refused = only_refusals(all, decision.kind);
   if (answer.refused) {
     answer.message = all.refusal;
     return answer;
   }
-  answer.message = why_none(all, *entry.shape);
+  answer.message = why_none(all, decision, shape);
   // Money is what stands in the way only if nothing else does.
-  const bool waits = all.decision.kind == core::Decision::Kind::kWait;
+  const bool waits = decision.kind == core::Decision::Kind::kWait;
   const bool over = all.rejected.at(static_cast<size_t>(core::Filter::kBudget)) > 0;
   if (!waits && over) answer.why = model::WaitReason::kBudget;
   return answer;
@@ -148,6 +139,7 @@ std::optional<Placer::Denial> Placer::reserve(PodEntry& entry, const core::Candi
   purchase.grain = offer.billing_grain;
   purchase.minimum = offer.billing_minimum;
   if (const auto over = spend_.reserve(purchase, now)) return Denial{model::WaitReason::kBudget, over->message()};
+  if (log_ != nullptr) log_->asked(beliefs_.pools().key(best.pool), tag, now.steady);
   if (!beliefs_.begin(best.pool, tag, now.steady)) {
     spend_.release(tag, now);
     return Denial{model::WaitReason::kNoCapacity, fmt::format("offer {} of provider {} is being tried for another pod",
@@ -159,7 +151,7 @@ std::optional<Placer::Denial> Placer::reserve(PodEntry& entry, const core::Candi
   launch.pool = best.pool;
   launch.offer = offer.id;
   launch.host = offer.host;
-  launch.pods = pods_like(entry);
+  launch.pods = pods_like(entry, *entry.shape);
   launch.digest = core::digest_of(offer);
   launch.asked = now.steady;
   show(offer.provider);
@@ -217,6 +209,7 @@ void Placer::learn(const Launch& launch, core::LaunchResult result, base::Durati
   report.pods = launch.pods;
   report.digest = launch.digest;
   report.message = std::move(message);
+  if (log_ != nullptr) log_->learnt(beliefs_.pools().key(report.pool), report, now);
   beliefs_.learn(report, now);
 }
 

@@ -6,12 +6,16 @@
 // tell survives.
 #pragma once
 
+#include <array>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "vk-provider/base/metrics.hpp"
+#include "vk-provider/control/decision_log.hpp"
 #include "vk-provider/control/pod_store.hpp"
 #include "vk-provider/control/provider_set.hpp"
 #include "vk-provider/core/selector.hpp"
@@ -35,6 +39,19 @@ class Placer {
   };
   /// The choice alone costs nothing, and binds nobody. `needs`: of the entry.
   Answer choose(PodEntry& entry, const core::Requirements& needs, base::Now now);
+
+  /// Why that one, in one line (core/explain_text), for people; kept for `decided`.
+  std::string tell_choice(const PodEntry& entry, const core::Candidate& best, base::Now now);
+  /// What would be decided for the pod now, with every offer accounted for. Looks at all of them.
+  core::Explanation explain(const PodEntry& entry, const core::Shape& shape, base::Now now);
+  /// The last purchases that were decided on, the newest last; of this process, some dozens.
+  struct Decided {
+    base::PodUid pod;
+    base::WallTime at;
+    core::Candidate best;
+    std::vector<core::Candidate> next;
+  };
+  const std::deque<Decided>& decided() const { return decided_; }
 
   struct Denial {
     model::WaitReason why{};
@@ -62,14 +79,30 @@ class Placer {
   void resume(const core::SpendState& state, base::Now now);
   /// Nothing is billed under the tag any more.
   void stopped(const base::ProviderName& provider, const base::InstanceTag& tag, base::Now now);
+  /// From now on what decides is written there, too. It outlives this; to be called before anything else.
+  void record_to(DecisionLog& log);
 
   const core::Beliefs& beliefs() const { return beliefs_; }
   core::SpendGuard& spend() { return spend_; }
 
  private:
-  core::Query query_of(const PodEntry& entry, base::Now now);
+  /// Of many pods of one owner that wait, one is looked for; what it found serves the others for a moment.
+  struct Look {
+    core::Shape shape;
+    std::uint64_t pods = 0;
+    std::vector<core::ProviderBudget> budgets;
+    core::Decision::Kind kind{};
+    std::uint64_t version = 0;  // of the book
+    base::TimePoint at;
+    core::Explanation all;
+  };
+
+  static const core::Shape& shape_of(PodEntry& entry, const core::Requirements& needs);
+  core::Query query_of(const PodEntry& entry, const core::Shape& shape, base::Now now);
+  const core::Explanation& look(const core::Query& query, core::Decision::Kind kind, base::TimePoint now);
+  void count(core::Decision::Kind kind);
   core::Purchase purchase_of(const PodEntry& entry, const base::ProviderName& provider) const;
-  std::string why_none(const core::Explanation& all, const core::Shape& shape) const;
+  static std::string why_none(const core::Explanation& all, const core::Decision& decision, const core::Shape& shape);
   void learn(const Launch& launch, core::LaunchResult result, base::Duration took, base::TimePoint now,
              std::string message = {});
   void learn_course(PodEntry& entry, base::TimePoint now);
@@ -78,6 +111,7 @@ class Placer {
   void end(PodEntry& entry, base::Now now);
   void show(const base::ProviderName& provider);
 
+  const core::OfferBook& offers_;
   const ProviderSet& providers_;
   core::Beliefs beliefs_;
   core::Selector selector_;
@@ -85,6 +119,9 @@ class Placer {
   core::SpendGuard spend_;
   std::set<base::InstanceTag> resumed_;  // open by the ledger; no record stands for them yet
   base::Metrics& metrics_;
+  DecisionLog* log_ = nullptr;
+  std::unordered_map<std::uint64_t, Look> looks_;  // by Query::pods
+  std::deque<Decided> decided_;
 };
 
 }  // namespace spillway::control

@@ -161,6 +161,7 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
   core::Actions actions = core::advance(entry->record, event, now, d_.policy);
   // Before anything is done about it: what follows may choose for other pods.
   d_.placer->follow(*entry, std::holds_alternative<core::event::Chosen>(event), now);
+  tell_placed(*entry);
   if (entry->record.stage.index() != from) {
     metrics_.moved(*entry, from, now.steady);
     log_move(*entry);
@@ -183,6 +184,12 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
   }
   probes_.follow(entry->record);
   consider_status(uid, *entry);
+}
+
+/// Once its provider has accepted: what is sold out is no news of the pod.
+void PodController::tell_placed(PodEntry& entry) {
+  if (entry.why.empty() || !entry.launch || !entry.launch->accepted) return;
+  d_.events->normal(kube::target_of(entry.record.key()), "Placed", std::exchange(entry.why, {}).str());
 }
 
 void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Action action) {

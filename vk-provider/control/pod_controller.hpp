@@ -131,6 +131,7 @@ class PodController {
   void post(const base::PodUid& uid, core::Event event);
   bool holds_lease() const { return d_.lease_covers(d_.timers->now()); }
   void step(const base::PodUid& uid, const core::Event& event);
+  void tell_placed(PodEntry& entry);
   void perform(const base::PodUid& uid, PodEntry& entry, core::Action action);
   void log_move(const PodEntry& entry) const;
 

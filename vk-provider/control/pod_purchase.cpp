@@ -150,10 +150,12 @@ void PodController::buy(const base::PodUid& uid, PodEntry& entry) {
   if (!tag) {
     return refuse(uid, entry, "metadata.uid is not a UUID, or the pod was tried too often");
   }
+  std::string why = d_.placer->tell_choice(entry, *best, now);
   // Nothing is awaited between the choice and this: of many pods at once each finds what the others have left.
   if (auto denied = d_.placer->reserve(entry, *best, *tag, now)) {
     return hold(uid, entry, denied->why, std::move(denied->message), {});
   }
+  entry.why = std::move(why);
   const model::Offer& offer = best->offer;
   core::event::Chosen chosen;
   chosen.placement.pod = uid;

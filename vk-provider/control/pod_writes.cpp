@@ -100,6 +100,7 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   patch.status = core::starting_status(r, entry->profile->internal_ip, d_.timers->both());
   patch.previous = r.observed.status;
   patch.state = core::wanted_state(r);
+  patch.why = entry->why;
   patch.note_withheld_token = r.spec->service_account_token_withheld && !r.observed.withheld_note;
   core::event::StatusWritten written;
   written.status = patch.status;

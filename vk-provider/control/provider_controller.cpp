@@ -115,6 +115,7 @@ async::Loop ProviderController::run_offers() {
       const base::TimePoint now = timers_.now();
       offer_count_.set(static_cast<double>(
           std::count_if(offers->begin(), offers->end(), [](const auto& o) { return o.available; })));
+      if (log_ != nullptr) log_->listed(provider_.info().name, *offers, now, provider_.info().own_machines);
       offers_.update(provider_.info().name, std::move(*offers), now, provider_.info().own_machines);
       show_quarantined();
     } else {

@@ -13,6 +13,7 @@
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/backoff.hpp"
 #include "vk-provider/base/random.hpp"
+#include "vk-provider/control/decision_log.hpp"
 #include "vk-provider/core/offer_book.hpp"
 #include "vk-provider/provider/throttled_provider.hpp"
 
@@ -35,6 +36,9 @@ class ProviderController {
   /// Something of this provider may be on its way now: list as often as that needs.
   void stir();
 
+  /// From now on offers are written there, too. It outlives this.
+  void record_to(DecisionLog& log) { log_ = &log; }
+
   /// False while the last listing failed or was incomplete.
   bool reachable() const { return problem_.empty(); }
   const std::string& problem() const { return problem_; }
@@ -48,6 +52,7 @@ class ProviderController {
   provider::ThrottledProvider& provider_;
   std::string tag_prefix_;
   core::OfferBook& offers_;
+  DecisionLog* log_ = nullptr;
   async::Timers& timers_;
   base::Random& random_;
   OnListing on_listing_;

@@ -114,7 +114,6 @@ class PodStep {
   void adopt(const model::Instance& instance);
   void tick_booting(model::Booting& booting);
   void on_instance(const model::Instance& instance);
-  std::string started_message() const;
   void evict(const model::Instance& instance);
 
   /// A listing leaves the instance out: asks for the instance itself, less often the longer the two disagree.

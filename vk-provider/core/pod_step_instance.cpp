@@ -195,7 +195,6 @@ void PodStep::on_instance(const Instance& instance) {
     case InstanceState::kExited: break;
   }
   if (is<Booting>()) {
-    if (!r_.ran) tell(false, "Started", started_message());
     r_.ran = true;
     enter(Running{without_containers(instance)});
   }
@@ -209,11 +208,6 @@ void PodStep::evict(const Instance& instance) {
   act(action::NoteFailure{});
   fail("Evicted", instance.evicted);
   stop(instance.ref, StopReason::kEvicted);
-}
-
-std::string PodStep::started_message() const {
-  return "Started at provider " + r_.placement->provider.str() + ", offer " + r_.placement->offer.str() + ", $" +
-         r_.placement->price_per_hour.to_dollars() + " per hour";
 }
 
 void PodStep::stand_in_for_missing_instance(std::optional<model::InstanceRef> known) {

@@ -119,6 +119,7 @@ base::Result<void> Active::make_providers() {
 
 void Active::make_controllers() {
   placer_ = std::make_unique<control::Placer>(offers_, providers_, config_.spend, *d_.metrics, d_.timers->both());
+  if (d_.decisions != nullptr) placer_->record_to(*d_.decisions);
   control::PodDeps deps;
   deps.executor = d_.executor;
   deps.timers = d_.timers;
@@ -162,6 +163,7 @@ void Active::make_controllers() {
           if (pods_->synced() && pods_->recovered()) sweep_->on_listing(name, list);
         },
         [this](const base::ProviderName& name) { return pods_->busy(name); }));
+    if (d_.decisions != nullptr) provider_controllers_.back()->record_to(*d_.decisions);
   }
 }
 
@@ -228,6 +230,7 @@ async::Loop Active::watch_providers() {
   const base::TimePoint patience_ends = d_.timers->now() + kWaitForProviders;
   for (;;) {
     show_providers();
+    if (d_.decisions != nullptr) d_.decisions->flush();
     if (!pods_->recovered() && d_.timers->now() >= patience_ends) pods_->stop_waiting_for_providers();
     co_await d_.timers->sleep_for(kShowEvery);
   }

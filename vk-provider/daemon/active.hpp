@@ -36,6 +36,7 @@ class Active {
 
   std::vector<Check> readiness() const;
   const control::PodController& pods() const { return *pods_; }
+  control::Placer& placer() const { return *placer_; }
 
  private:
   void make_ledger();

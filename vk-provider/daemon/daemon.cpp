@@ -109,4 +109,10 @@ std::string Daemon::debug_pods() const {
   return control::encode_debug_pods(active_->pods().pods(), d_.timers->both());
 }
 
+std::optional<std::string> Daemon::debug_placement(const std::string& uid) const {
+  const control::PodEntry* const entry = active_ ? active_->pods().pods().find(base::PodUid(uid)) : nullptr;
+  if (entry == nullptr) return std::nullopt;
+  return control::encode_debug_placement(*entry, active_->placer(), d_.timers->both());
+}
+
 }  // namespace spillway::daemon

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/metrics.hpp"
 #include "vk-provider/base/random.hpp"
+#include "vk-provider/control/decision_log.hpp"
 #include "vk-provider/control/installation_lease.hpp"
 #include "vk-provider/daemon/config.hpp"
 #include "vk-provider/kube/kube_api.hpp"
@@ -31,8 +33,9 @@ struct DaemonDeps {
   kube::KubeApi* lease_api = nullptr;  // for Leases alone: a busy pool must not delay them
   const provider::Registry* registry = nullptr;
   net::HttpClientFactory* http = nullptr;
-  provider::ConnectTcp connect_tcp;  // for probes and hooks; empty: nothing can be reached from here
-  std::string holder;                // who we are in the installation's Lease: base::this_process
+  provider::ConnectTcp connect_tcp;           // for probes and hooks; empty: nothing can be reached from here
+  control::DecisionLog* decisions = nullptr;  // may be null
+  std::string holder;                         // who we are in the installation's Lease: base::this_process
   std::function<bool(const std::string& holder)> is_proven_dead;  // base::is_proven_dead, or empty
 };
 
@@ -65,6 +68,8 @@ class Daemon {
   std::vector<Check> readiness() const;
   /// The records as JSON text. Holds no secret.
   std::string debug_pods() const;
+  /// The same of one pod's placement; empty if there is no such pod.
+  std::optional<std::string> debug_placement(const std::string& uid) const;
 
  private:
   /// Acquires the lease, works while it is held, and begins again when it is lost.

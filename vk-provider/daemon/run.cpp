@@ -105,6 +105,15 @@ int run_process(const Config& config, const RunOptions& options) {
     log::error("cannot connect to the API server", {{"error", work ? lease.error() : work.error()}});
     return 2;
   }
+  std::unique_ptr<control::DecisionLog> decisions;
+  if (!options.decision_log.empty()) {
+    auto made = control::DecisionLog::create(options.decision_log);
+    if (!made) {
+      log::error("cannot write the decision log", {{"error", made.error()}});
+      return 2;
+    }
+    decisions = std::move(*made);
+  }
   // 3. The daemon, or the gates.
   DaemonDeps deps;
   deps.executor = reactor.executor();
@@ -115,6 +124,7 @@ int run_process(const Config& config, const RunOptions& options) {
   deps.lease_api = (*lease)->api.get();
   deps.registry = options.registry;
   deps.http = &http;
+  deps.decisions = decisions.get();
   deps.connect_tcp = [&reactor](std::string host, int port, base::Deadline deadline) {
     return net::connect_tcp(reactor.executor(), reactor.timers(), std::move(host), static_cast<std::uint16_t>(port),
                             deadline);
@@ -128,7 +138,10 @@ int run_process(const Config& config, const RunOptions& options) {
   admin_config.port = config.admin.port;
   api::AdminSources sources;
   sources.readiness = [&process] { return to_admin(process.readiness()); };
-  if (config.admin.debug) sources.debug_pods = [&process] { return process.debug_pods(); };
+  if (config.admin.debug) {
+    sources.debug_pods = [&process] { return process.debug_pods(); };
+    sources.debug_placement = [&process](const std::string& uid) { return process.debug_placement(uid); };
+  }
   api::AdminServer admin(reactor.executor(), reactor.timers(), metrics, admin_config, std::move(sources));
   if (auto started = admin.start(); !started) {
     log::error("cannot listen", {{"error", started.error()}});

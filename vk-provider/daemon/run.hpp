@@ -11,6 +11,7 @@ struct RunOptions {
   RunOptions() = default;
   kube::ClusterAccess access;
   const provider::Registry* registry = nullptr;
+  std::string decision_log;  // a file; empty: none
 };
 
 /// Runs until SIGTERM or SIGINT. The exit code: 0 done, 1 failed, 2 bad configuration.

@@ -131,7 +131,7 @@ std::unexpected<base::Error> broken(std::string_view what, const model::PodKey& 
 }
 
 void write_annotations(JsonWriter& out, const PodStatusPatch& patch) {
-  if (!patch.state && !patch.addresses && !patch.note_withheld_token) return;
+  if (!patch.state && !patch.addresses && patch.why.empty() && !patch.note_withheld_token) return;
   out.key("annotations").open_object();
   if (patch.state) out.field(model::kAnnotationState, encode_state(*patch.state));
   if (patch.addresses && patch.addresses->empty()) {
@@ -139,6 +139,7 @@ void write_annotations(JsonWriter& out, const PodStatusPatch& patch) {
   } else if (patch.addresses) {
     out.field(model::kAnnotationAddresses, *patch.addresses);
   }
+  out.field_if(model::kAnnotationWhy, patch.why);
   if (patch.note_withheld_token) out.field(model::kAnnotationWithheld, kWithheldToken);
   out.close_object();
 }

@@ -44,6 +44,7 @@ struct PodStatusPatch {
   model::PodStatus previous;                // as observed: to remove what the merge would keep (an old podIP)
   std::optional<model::StateRecord> state;  // written if set
   std::optional<std::string> addresses;     // state.spillway.dev/addresses; empty text removes it
+  base::SharedText why;                     // state.spillway.dev/why; empty leaves it as it stands
   bool note_withheld_token = false;         // writes state.spillway.dev/withheld
 };
 

@@ -32,6 +32,8 @@ inline constexpr std::string_view kFakePrefix = "fake.spillway.dev/";
 inline constexpr std::string_view kStatePrefix = "state.spillway.dev/";
 inline constexpr std::string_view kAnnotationState = "state.spillway.dev/placement";
 inline constexpr std::string_view kAnnotationAddresses = "state.spillway.dev/addresses";
+// Why the offer was chosen, in one line for people; nobody reads it back.
+inline constexpr std::string_view kAnnotationWhy = "state.spillway.dev/why";
 inline constexpr std::string_view kAnnotationWithheld = "state.spillway.dev/withheld";
 
 // Node.

@@ -106,7 +106,7 @@ TEST_CASE("a pod waits for what its environment refers to, and starts by itself"
   CHECK(world.bought() == 1);
   world.reactor.run_for(6s);
   CHECK(reasons(world) ==
-        std::vector<std::string>{"Failed", "MandatoryConfigMapNotFound", "OptionalSecretNotFound", "Started"});
+        std::vector<std::string>{"Failed", "MandatoryConfigMapNotFound", "OptionalSecretNotFound", "Placed"});
 }
 
 TEST_CASE("nothing is read for a pod that nobody sells a machine for") {
