@@ -129,6 +129,7 @@ void field_node(JsonWriter& out, const model::OfferFilter& node) {
 
 void field_query(JsonWriter& out, const core::Query& query) {
   field_hash(out, "shape", query.shape->hash);
+  field_hash(out, "pods", query.pods);
   field_if_set(out, "hasRunNs", query.has_run.count());
   if (!query.budgets.empty()) {
     out.key("budgets").open_array();
@@ -195,7 +196,7 @@ std::string encode_line(const line::Learnt& learnt) {
   field_if_set(out, "atLeastNs", r.at_least.count());
   field_flag(out, "hadRun", r.had_run);
   field_flag(out, "wholeProvider", r.whole_provider);
-  field_hash(out, "shape", r.shape);
+  field_hash(out, "pods", r.pods);
   field_hash(out, "digest", r.digest);
   return end(out);
 }

@@ -143,7 +143,7 @@ line::Learnt learnt(const json& object) {
   r.at_least = base::Duration(number(object, "atLeastNs"));
   r.had_run = flag(object, "hadRun");
   r.whole_provider = flag(object, "wholeProvider");
-  r.shape = hash(object, "shape");
+  r.pods = hash(object, "pods");
   r.digest = hash(object, "digest");
   return out;
 }
@@ -195,6 +195,7 @@ line::Decided decided(const json& object) {
   line::Decided out;
   out.at = at(object);
   out.shape = hash(object, "shape");
+  out.query.pods = hash(object, "pods");
   out.query.has_run = base::Duration(number(object, "hasRunNs"));
   for (const json& b : object.value("budgets", json::array())) {
     out.query.budgets.push_back({base::ProviderName(text(b, "provider")),
