@@ -14,7 +14,7 @@
 namespace spillway::placebench {
 namespace {
 
-// How long they wait for Running. Their sources say 10 to 20 minutes.
+// How long they wait for Running. Their sources say 10 to 20 minutes; README.md says why it is the least of that.
 constexpr Seconds kPatience = 600;
 
 bool is_spot(const World& world, size_t pool) {
