@@ -74,6 +74,7 @@ class GateProcess {
   void request_stop() { stop_->wake(); }
   std::vector<Check> readiness() const { return gates_.readiness(); }
   std::string debug_pods() const { return "[]"; }
+  std::optional<std::string> debug_placement(const std::string&) const { return std::nullopt; }
 
  private:
   GateRunner gates_;
