@@ -30,7 +30,7 @@ bool disagree(double prometheus, double kubernetes) {
 
 }  // namespace
 
-GatePolicy::GatePolicy(GateRules rules) : rules_(std::move(rules)) {}
+GatePolicy::GatePolicy(const GateRules& rules) : rules_(rules) {}
 
 void GatePolicy::adopt(GateState state, base::TimePoint since) {
   state_ = state;

@@ -135,7 +135,7 @@ class GatePolicy {
   static constexpr base::Duration kFlapQuiet = std::chrono::hours(2);
   static constexpr base::Duration kLongestStretch = std::chrono::hours(1);
 
-  explicit GatePolicy(GateRules rules);
+  explicit GatePolicy(const GateRules& rules);
 
   /// Goes on from what an earlier process left behind; to be called before anything else.
   void adopt(GateState state, base::TimePoint since);
