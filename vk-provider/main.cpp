@@ -59,6 +59,8 @@ int run(int argc, char** argv) {
       ->type_name("NAME");
   run->add_option("--tls-min-version", options.tls_min_version, "of the kubelet API: VersionTLS12 or VersionTLS13")
       ->type_name("VERSION");
+  run->add_option("--decision-log", options.decision_log, "record what decides where pods go, as JSON lines")
+      ->type_name("FILE");
   run->add_flag("--check-config", options.check_config, "report the faults of the configuration, and end");
 
   CLI::App* const gate = app.add_subcommand("gate", "the capacity gates alone, until SIGTERM");
@@ -77,13 +79,41 @@ int run(int argc, char** argv) {
   add_cost(cost, options);
 
   CLI::App* const explain =
-      app.add_subcommand("explain", "can the pods of a manifest run, and why not; no cluster is asked");
+      app.add_subcommand("explain", "can the pods of a manifest run, where, and why not; no cluster is asked");
   explain->add_option("-f,--filename", options.manifests, "pods or workloads in YAML or JSON; - is standard input")
       ->required()
       ->type_name("FILE");
-  explain->add_option("--config", options.config_file, "judge by its providers; default: by all that are built in")
+  explain
+      ->add_option("--config", options.config_file,
+                   "judge by its nodes and providers, and by what they sell now; default: by all that are built in")
       ->type_name("FILE");
+  explain->add_flag("--offline", options.offline, "do not ask what is sold");
   add_output(explain, options);
+
+  CLI::App* const offers = app.add_subcommand("offers", "what the configured providers sell now, the cheapest first");
+  offers->add_option("--config", options.config_file, "the configuration")->required()->type_name("FILE");
+  offers->add_option("--gpu", options.offers.gpu, "of this GPU model, by any of its names")->type_name("MODEL");
+  offers->add_option("--region", options.offers.region, "in this region, by the provider's word")->type_name("REGION");
+  offers->add_flag("--spot", options.offers.spot, "that can be taken back at any time");
+  add_output(offers, options);
+
+  CLI::App* const why = app.add_subcommand("why", "where a pod stands, why there, and what stood next");
+  why->add_option("pod", options.pod, "NAME or NAMESPACE/NAME")->required()->type_name("POD");
+  why->add_option("-n,--namespace", options.ns, "default: that of the context")->type_name("NAMESPACE");
+  why->add_option("--config", options.config_file, "the daemon's configuration: names its admin port")
+      ->type_name("FILE");
+  why->add_option("--admin", options.admin, "the daemon's admin port; default: as configured, or 127.0.0.1:9810")
+      ->type_name("HOST:PORT");
+  why->add_option("--kubeconfig", options.kubeconfig, "default: the cluster in which this runs, else $KUBECONFIG")
+      ->type_name("FILE");
+  add_output(why, options);
+
+  CLI::App* const replay =
+      app.add_subcommand("replay-decisions", "make the decisions of a decision log again; 1 if one is another now");
+  replay->add_option("files", options.logs, "the parts, the oldest first: FILE.2 FILE.1 FILE")
+      ->required()
+      ->type_name("FILE");
+  add_output(replay, options);
 
   CLI::App* const version = app.add_subcommand("version", "version, commit, compiler and libraries");
   add_output(version, options);
@@ -100,9 +130,12 @@ int run(int argc, char** argv) {
   }
   if (version->parsed()) return daemon_ns::command_version(options, spillway::kGitCommit);
   if (fake_cloud->parsed()) return fake::run_fake_cloud(cloud);
+  if (replay->parsed()) return daemon_ns::command_replay_decisions(options);
   const spillway::provider::Registry registry = spillway::providers::builtin_providers();
   if (explain->parsed()) return daemon_ns::command_explain(options, registry);
   if (gate->parsed()) return daemon_ns::command_gate(options, registry);
+  if (offers->parsed()) return daemon_ns::command_offers(options, registry);
+  if (why->parsed()) return daemon_ns::command_why(options, registry);
   if (status->parsed()) return daemon_ns::command_status(options, registry);
   if (cost->parsed()) return daemon_ns::command_cost(options, registry);
   if (sweep->parsed()) return daemon_ns::command_sweep(options, registry);

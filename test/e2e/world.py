@@ -134,10 +134,18 @@ class World:
         providers = [backend.provider() for backend in self.backends]
         return make_config(self.installation, self.profiles, providers, admin_port=port, **options)
 
-    def add_daemon(self, name: str = "daemon", *, command: str = "run", **options: Any) -> Daemon:
-        """A daemon that is not yet started. Options as in make_config."""
+    def add_daemon(
+        self,
+        name: str = "daemon",
+        *,
+        command: str = "run",
+        arguments: Sequence[str] = (),
+        **options: Any,
+    ) -> Daemon:
+        """A daemon that is not yet started. Options as in make_config, and of its command line."""
         config = self.config(port=self.keeper.reserve_port(), **options)
-        daemon = Daemon(self.keeper, name, config, self.kubeconfig(self.api.url), command=command)
+        access = self.kubeconfig(self.api.url)
+        daemon = Daemon(self.keeper, name, config, access, command=command, arguments=arguments)
         self.daemons.append(daemon)
         return daemon
 

@@ -107,6 +107,7 @@ int command_run(const CliOptions& options, const provider::Registry& registry) {
   RunOptions run;
   run.access = std::move(*access);
   run.registry = &registry;
+  run.decision_log = options.decision_log;
   return run_daemon(*config, run);
 }
 
@@ -161,8 +162,9 @@ int command_cost(const CliOptions& options, const provider::Registry& registry) 
 
 int command_explain(const CliOptions& options, const provider::Registry& registry) {
   ExplainBasis basis = explain_basis(registry);
+  std::optional<Config> config;
   if (!options.config_file.empty()) {
-    const auto config = load_or_print(options, registry);
+    config = load_or_print(options, registry);
     if (!config) return kExitBadInput;
     basis = explain_basis(*config, registry);
   }
@@ -172,7 +174,13 @@ int command_explain(const CliOptions& options, const provider::Registry& registr
     if (!text) return bad_input(text.error().message);
     manifests.push_back({file == "-" ? "<stdin>" : file, std::move(*text)});
   }
-  const ExplainReport report = explain(manifests, basis);
+  ExplainReport report = explain(manifests, basis);
+  if (config && !options.offline && report.faults.empty()) {
+    base::log::configure(base::log::Level::kWarn, base::log::Format::kText);
+    const auto market = ask_market(*config, registry);
+    if (!market) return bad_input(market.error().message);
+    dry_run(report, basis, **market);
+  }
   for (const Fault& fault : report.faults) print(stderr, fault.to_string() + "\n");
   if (report.faults.empty()) print(stdout, to_text(report, options.output));
   return report.exit_code;

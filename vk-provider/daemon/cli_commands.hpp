@@ -6,6 +6,7 @@
 #include <string>
 
 #include "vk-provider/daemon/cli_cost.hpp"
+#include "vk-provider/daemon/cli_offers.hpp"
 #include "vk-provider/daemon/cli_output.hpp"
 #include "vk-provider/daemon/config.hpp"
 #include "vk-provider/kube/credentials.hpp"
@@ -23,6 +24,13 @@ struct CliOptions {
   CostBy cost_by = CostBy::kNamespace;
   std::string cost_since;              // empty: all that the ledger holds
   std::vector<std::string> manifests;  // files; "-" is standard input
+  bool offline = false;                // explain: ask no provider
+  std::string decision_log;            // run: a file; empty: none
+  std::vector<std::string> logs;       // replay-decisions: the parts, the oldest first
+  OffersFilter offers;
+  std::string pod;    // NAME or NAMESPACE/NAME
+  std::string ns;     // empty: as kubectl would
+  std::string admin;  // HOST:PORT of a daemon; empty: as configured, or the default
   Output output = Output::kTable;
 };
 
@@ -35,6 +43,9 @@ int command_status(const CliOptions& options, const provider::Registry& registry
 int command_sweep(const CliOptions& options, const provider::Registry& registry);
 int command_cost(const CliOptions& options, const provider::Registry& registry);
 int command_explain(const CliOptions& options, const provider::Registry& registry);
+int command_offers(const CliOptions& options, const provider::Registry& registry);
+int command_why(const CliOptions& options, const provider::Registry& registry);
+int command_replay_decisions(const CliOptions& options);
 int command_version(const CliOptions& options, const std::string& git_commit);
 
 }  // namespace spillway::daemon

@@ -46,6 +46,7 @@ void explain_pod(ManifestPod pod, const ExplainBasis& basis, ExplainReport& repo
   out.object = std::move(pod.object);
   out.path = std::move(pod.path);
   judge_by_nodes(*decoded->spec, basis, out);
+  out.spec = decoded->spec;
 }
 
 }  // namespace

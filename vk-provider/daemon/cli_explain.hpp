@@ -1,13 +1,17 @@
 // `spillway explain`: says of the pods in manifests what the daemon would say of them, without a cluster.
 //
-// Pure; main's thread. The verdict is core/refusal's. Knows what providers can honour, not what they sell now.
+// Pure; main's thread. The verdict is core/refusal's, the choice of an offer core/selector's. With a market it is what
+// a daemon would do now that has learnt nothing yet.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "vk-provider/core/refusal.hpp"
+#include "vk-provider/core/selector.hpp"
 #include "vk-provider/daemon/cli_manifest.hpp"
+#include "vk-provider/daemon/cli_market.hpp"
 #include "vk-provider/daemon/cli_output.hpp"
 #include "vk-provider/daemon/config.hpp"
 #include "vk-provider/model/node_profile.hpp"
@@ -34,6 +38,17 @@ struct ExplainedPod {
   core::Verdict verdict;
   std::string reason;   // UnsupportedPodSpec, InvalidImageName; empty if it can run
   std::string message;  // the daemon's own; empty if it can run
+  model::PodSpecPtr spec;
+
+  /// With a market: what would be bought, on the first node on which something would.
+  struct DryRun {
+    DryRun() = default;
+    std::string node;
+    core::Shape shape;
+    core::Explanation all;
+    base::Now now{};
+  };
+  std::optional<DryRun> dry_run;
 };
 
 struct ExplainReport {
@@ -41,6 +56,7 @@ struct ExplainReport {
   std::vector<Fault> faults;  // of the manifests; then there is nothing else
   std::vector<ExplainedPod> pods;
   std::vector<ManifestObject> others;
+  std::vector<Market::Problem> unlisted;
   int exit_code = kExitDone;
 };
 
@@ -50,6 +66,10 @@ struct ManifestText {
 };
 
 ExplainReport explain(const std::vector<ManifestText>& manifests, const ExplainBasis& basis);
+
+/// Looks for an offer for each pod that can run. kExitRefused if nothing fits one of them and every provider was
+/// listed.
+void dry_run(ExplainReport& report, const ExplainBasis& basis, const Market& market);
 
 std::string to_text(const ExplainReport& report, Output output);
 

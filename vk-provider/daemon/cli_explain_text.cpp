@@ -1,6 +1,8 @@
 // How cli_explain shows its report.
 #include <fmt/format.h>
 
+#include "vk-provider/control/explain_codec.hpp"
+#include "vk-provider/core/explain_text.hpp"
 #include "vk-provider/daemon/cli_explain.hpp"
 #include "vk-provider/kube/json_writer.hpp"
 
@@ -45,6 +47,24 @@ std::string provider_text(const core::Verdict::OfProvider& provider, bool faults
   return text;
 }
 
+std::string dry_run_text(const ExplainedPod::DryRun& run) {
+  const core::Explanation& all = run.all;
+  std::string text =
+      fmt::format("  on node {}: {}\n", run.node, core::explain_counts(all.rejected, all.offers, run.shape));
+  if (all.decision.best) {
+    text += fmt::format("  buys now: {}\n", core::describe_choice(*all.decision.best, {}));
+  } else {
+    text += "  buys nothing now\n";
+  }
+  for (const core::Candidate& next : all.next) {
+    text += fmt::format("    next, lost by {}: {}\n", to_string(next.lost_by), core::describe_choice(next, {}));
+  }
+  for (const core::NearMiss& miss : all.near) {
+    text += fmt::format("    would change it: {}\n", describe(miss, run.shape, run.now));
+  }
+  return text;
+}
+
 std::string pod_text(const ExplainedPod& pod) {
   std::string text =
       title_of(pod.object, pod.path) + (pod.reason.empty() ? ": runs\n" : ": refused, " + pod.reason + "\n");
@@ -52,6 +72,7 @@ std::string pod_text(const ExplainedPod& pod) {
   if (!sizes.empty()) text += "  asks for " + sizes + "\n";
   for (const core::Fault& fault : pod.verdict.faults) text += fmt::format("  {}: {}\n", fault.path, fault.why);
   for (const auto& provider : pod.verdict.providers) text += provider_text(provider, !pod.verdict.faults.empty());
+  if (pod.dry_run) text += dry_run_text(*pod.dry_run);
   return text;
 }
 
@@ -64,6 +85,9 @@ std::string table_text(const ExplainReport& report) {
   }
   for (const ManifestObject& object : report.others) text += title_of(object, "") + ": has no pod\n";
   if (!report.others.empty()) text += "\n";
+  for (const Market::Problem& p : report.unlisted) {
+    text += fmt::format("provider {} did not say what it sells: {}\n", p.provider, p.message);
+  }
   return text + fmt::format("{} of {} can run\n", report.pods.size() - refused, report.pods.size());
 }
 
@@ -96,7 +120,12 @@ void write_pod(kube::JsonWriter& w, const ExplainedPod& pod) {
   }
   w.close_array().key("providers").open_array();
   for (const auto& provider : pod.verdict.providers) write_provider(w, provider);
-  w.close_array().close_object();
+  w.close_array();
+  if (pod.dry_run) {
+    w.field("node", pod.dry_run->node).key("placement");
+    control::write_explanation(w, pod.dry_run->all, pod.dry_run->shape, pod.dry_run->now);
+  }
+  w.close_object();
 }
 
 std::string json_text(const ExplainReport& report) {
@@ -108,6 +137,10 @@ std::string json_text(const ExplainReport& report) {
     w.open_object();
     write_object(w, object);
     w.close_object();
+  }
+  w.close_array().key("unlisted").open_array();
+  for (const Market::Problem& p : report.unlisted) {
+    w.open_object().field("provider", p.provider).field("problem", p.message).close_object();
   }
   return w.close_array().close_object().take() + "\n";
 }

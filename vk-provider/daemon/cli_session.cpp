@@ -14,33 +14,57 @@ namespace spillway::daemon {
 CliSession::CliSession(const kube::ClusterAccess& access)
     : random_(std::random_device{}()),
       http_(reactor_.executor(), reactor_.timers()),
-      credentials_(access, reactor_.timers()) {}
+      credentials_(access, reactor_.timers()) {
+  surroundings_.timers = &reactor_.timers();
+  surroundings_.http = &http_;
+}
 
 base::Result<std::unique_ptr<CliSession>> CliSession::open(const Config& config, const provider::Registry& registry,
                                                            const kube::ClusterAccess& access) {
   std::unique_ptr<CliSession> session(new CliSession(access));
-  auto client = session->http_.make(access.endpoint);
+  if (auto done = session->connect(access); !done) return base::fail(std::move(done.error()));
+  if (auto done = session->make_providers(config, registry); !done) return base::fail(std::move(done.error()));
+  return session;
+}
+
+base::Result<std::unique_ptr<CliSession>> CliSession::open(const Config& config, const provider::Registry& registry) {
+  std::unique_ptr<CliSession> session(new CliSession(kube::ClusterAccess()));
+  if (auto done = session->make_providers(config, registry); !done) return base::fail(std::move(done.error()));
+  return session;
+}
+
+base::Result<std::unique_ptr<CliSession>> CliSession::open(const kube::ClusterAccess& access) {
+  std::unique_ptr<CliSession> session(new CliSession(access));
+  if (auto done = session->connect(access); !done) return base::fail(std::move(done.error()));
+  return session;
+}
+
+base::Result<void> CliSession::connect(const kube::ClusterAccess& access) {
+  auto client = http_.make(access.endpoint);
   if (!client) return base::fail(std::move(client.error()));
-  session->client_ = std::move(*client);
-  session->api_ = std::make_unique<kube::HttpKubeApi>(*session->client_, session->credentials_, access.path_prefix,
-                                                      "spillway/" + std::string(kVersion));
+  client_ = std::move(*client);
+  api_ = std::make_unique<kube::HttpKubeApi>(*client_, credentials_, access.path_prefix,
+                                             "spillway/" + std::string(kVersion));
+  surroundings_.api = api_.get();
+  return {};
+}
+
+base::Result<void> CliSession::make_providers(const Config& config, const provider::Registry& registry) {
   provider::ProviderDeps deps;
-  deps.executor = session->reactor_.executor();
-  deps.timers = &session->reactor_.timers();
-  deps.random = &session->random_;
-  deps.http = &session->http_;
+  deps.executor = reactor_.executor();
+  deps.timers = &reactor_.timers();
+  deps.random = &random_;
+  deps.http = &http_;
   for (const ProviderConfig& entry : config.providers) {
     auto made = registry.at(entry.type).make(entry.name, *entry.config, deps);
     if (!made) {
       made.error().message = "provider " + entry.name.str() + ": " + made.error().message;
       return base::fail(std::move(made.error()));
     }
-    session->providers_.push_back(std::move(*made));
+    providers_.push_back(std::move(*made));
   }
-  session->surroundings_.api = session->api_.get();
-  session->surroundings_.timers = &session->reactor_.timers();
-  for (const auto& made : session->providers_) session->surroundings_.providers.push_back(made.get());
-  return session;
+  for (const auto& made : providers_) surroundings_.providers.push_back(made.get());
+  return {};
 }
 
 void CliSession::run(boost::asio::awaitable<void> work) {

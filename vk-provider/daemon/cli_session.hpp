@@ -23,6 +23,7 @@ namespace spillway::daemon {
 struct Surroundings {
   Surroundings() = default;
   kube::KubeApi* api = nullptr;
+  net::HttpClientFactory* http = nullptr;
   async::Timers* timers = nullptr;
   std::vector<provider::Provider*> providers;
 };
@@ -32,6 +33,10 @@ class CliSession {
   /// kInvalid if certificates cannot be read or a provider cannot be made.
   static base::Result<std::unique_ptr<CliSession>> open(const Config& config, const provider::Registry& registry,
                                                         const kube::ClusterAccess& access);
+  /// For the providers alone: `surroundings().api` is null.
+  static base::Result<std::unique_ptr<CliSession>> open(const Config& config, const provider::Registry& registry);
+  /// For the cluster alone.
+  static base::Result<std::unique_ptr<CliSession>> open(const kube::ClusterAccess& access);
 
   const Surroundings& surroundings() const { return surroundings_; }
   /// Runs to its end, and stops the providers.
@@ -39,6 +44,8 @@ class CliSession {
 
  private:
   explicit CliSession(const kube::ClusterAccess& access);
+  base::Result<void> connect(const kube::ClusterAccess& access);
+  base::Result<void> make_providers(const Config& config, const provider::Registry& registry);
   boost::asio::awaitable<void> then_stop(boost::asio::awaitable<void> work);
 
   async::Reactor reactor_;

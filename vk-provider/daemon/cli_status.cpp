@@ -15,31 +15,6 @@ namespace {
 
 constexpr base::Duration kCallDeadline = std::chrono::seconds(15);
 
-/// Where a pod stands, by what is written on it. The daemon's own record knows more: /debug/pods.
-std::string stage_of(const model::ObservedPod& pod) {
-  using model::PodPhase;
-  using model::StateAnnotation;
-  if (pod.deletion_timestamp) return "stopping";
-  if (model::is_terminal(pod.status.phase)) return "finished";
-  if (pod.state.kind == StateAnnotation::Kind::kUnreadable) return "unreadable";
-  if (pod.status.phase == PodPhase::kRunning) return "running";
-  if (pod.state.kind != StateAnnotation::Kind::kRecord) return "waiting";
-  return pod.state.record->instance.empty() ? "creating" : "booting";
-}
-
-std::string why_of(const model::ObservedPod& pod) {
-  if (pod.state.kind == model::StateAnnotation::Kind::kUnreadable) return pod.state.problem;
-  for (const model::ContainerStatus& container : pod.status.containers) {
-    if (container.state.kind != model::ContainerStatusState::Kind::kWaiting) continue;
-    const std::string& text = container.state.message;
-    return container.state.reason + (text.empty() ? "" : ": " + text);
-  }
-  if (!pod.status.reason.empty() || !pod.status.message.empty()) {
-    return pod.status.reason + (pod.status.message.empty() ? "" : ": " + pod.status.message);
-  }
-  return pod.status.start_time || pod.deletion_timestamp ? "" : "no daemon has looked at it yet";
-}
-
 bool is_usual(const kube::NodeCondition& c) {
   const bool wanted = c.type == "Ready" || c.type == model::kConditionProvidersReachable;
   return c.status == (wanted ? "True" : "False");
@@ -158,6 +133,30 @@ boost::asio::awaitable<ProviderReport> read_provider(Surroundings in, provider::
 }
 
 }  // namespace
+
+std::string stage_of(const model::ObservedPod& pod) {
+  using model::PodPhase;
+  using model::StateAnnotation;
+  if (pod.deletion_timestamp) return "stopping";
+  if (model::is_terminal(pod.status.phase)) return "finished";
+  if (pod.state.kind == StateAnnotation::Kind::kUnreadable) return "unreadable";
+  if (pod.status.phase == PodPhase::kRunning) return "running";
+  if (pod.state.kind != StateAnnotation::Kind::kRecord) return "waiting";
+  return pod.state.record->instance.empty() ? "creating" : "booting";
+}
+
+std::string why_of(const model::ObservedPod& pod) {
+  if (pod.state.kind == model::StateAnnotation::Kind::kUnreadable) return pod.state.problem;
+  for (const model::ContainerStatus& container : pod.status.containers) {
+    if (container.state.kind != model::ContainerStatusState::Kind::kWaiting) continue;
+    const std::string& text = container.state.message;
+    return container.state.reason + (text.empty() ? "" : ": " + text);
+  }
+  if (!pod.status.reason.empty() || !pod.status.message.empty()) {
+    return pod.status.reason + (pod.status.message.empty() ? "" : ": " + pod.status.message);
+  }
+  return pod.status.start_time || pod.deletion_timestamp ? "" : "no daemon has looked at it yet";
+}
 
 boost::asio::awaitable<StatusReport> gather_status(Surroundings in, StatusOptions options) {
   StatusReport out;

@@ -71,6 +71,11 @@ struct StatusOptions {
   std::vector<std::string> nodes;
 };
 
+/// Where a pod stands, by what is written on it. The daemon's own record knows more: /debug/pods.
+std::string stage_of(const model::ObservedPod& pod);
+/// What is written on it of why it does not run.
+std::string why_of(const model::ObservedPod& pod);
+
 boost::asio::awaitable<StatusReport> gather_status(Surroundings in, StatusOptions options);
 
 std::string to_text(const StatusReport& report, Output output);
