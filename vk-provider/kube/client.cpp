@@ -55,7 +55,7 @@ KubeRequest write_request(net::Method method, std::string target, std::string bo
 }
 
 base::Result<std::string> resource_version_of(std::string_view body) {
-  auto version = json_string(json_member(json_member(body, "metadata"), "resourceVersion"));
+  auto version = json_string(json_member(body, "metadata", "resourceVersion"));
   if (!version) return base::fail(ErrorKind::kInvalid, "the API server's answer has no metadata.resourceVersion");
   return std::move(*version);
 }

@@ -142,7 +142,9 @@ bool JsonObject::fail() {
   return false;
 }
 
-bool JsonObject::next() {
+bool JsonObject::next() { return next_key() && skip(); }
+
+bool JsonObject::next_key() {
   if (done_) return false;
   at_ = skip_space(text_, at_);
   if (at_ >= text_.size()) return fail();
@@ -162,11 +164,25 @@ bool JsonObject::next() {
   at_ = skip_space(text_, quote + 1);
   if (at_ >= text_.size() || text_[at_] != ':') return fail();
   at_ = skip_space(text_, at_ + 1);
+  return true;
+}
+
+/// Moves behind the value that begins here.
+bool JsonObject::skip() {
   const size_t end = skip_value(text_, at_);
   if (end == kNowhere) return fail();
   value_ = text_.substr(at_, end - at_);
   at_ = end;
   return true;
+}
+
+std::string_view JsonObject::from_member(std::string_view object, std::string_view key) {
+  JsonObject members(object);
+  while (members.next_key()) {
+    if (members.key_ == key) return members.text_.substr(members.at_);
+    if (!members.skip()) break;
+  }
+  return {};
 }
 
 JsonArray::JsonArray(std::string_view text) : text_(text) {
@@ -240,6 +256,10 @@ std::string_view json_member(std::string_view object, std::string_view key) {
     if (members.key() == key) return members.value();
   }
   return {};
+}
+
+std::string_view json_member(std::string_view object, std::string_view outer, std::string_view inner) {
+  return json_member(JsonObject::from_member(object, outer), inner);
 }
 
 }  // namespace spillway::kube

@@ -29,7 +29,12 @@ class JsonObject {
   /// The text ended or broke off where it must not have.
   bool failed() const { return failed_; }
 
+  /// What follows the key of the first such member: its value and the rest of the text. Empty if there is none.
+  static std::string_view from_member(std::string_view object, std::string_view key);
+
  private:
+  bool next_key();
+  bool skip();
   bool fail();
 
   std::string_view text_;
@@ -78,5 +83,8 @@ std::optional<std::string> json_unescape(std::string_view raw);
 /// The value of the first member with this key; empty if there is none, or if the text breaks off before it: not for
 /// texts of which it matters that they are whole.
 std::string_view json_member(std::string_view object, std::string_view key);
+/// The same for a member of a member that is an object, whose other members are looked at only as far as needed: what
+/// is asked for stands near the beginning of metadata, and its managedFields, at the end, are half of a small object.
+std::string_view json_member(std::string_view object, std::string_view outer, std::string_view inner);
 
 }  // namespace spillway::kube

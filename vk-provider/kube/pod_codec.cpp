@@ -148,7 +148,7 @@ void write_annotations(JsonWriter& out, const PodStatusPatch& patch) {
 
 PodPeek peek_pod(std::string_view json) {
   PodPeek peek;
-  JsonObject members(json_member(json, "metadata"));
+  JsonObject members(JsonObject::from_member(json, "metadata"));
   // Both are plain ASCII without escapes, so that what stands between the quotes is the value.
   const auto unquoted = [](std::string_view value) {
     return value.size() >= 2 ? value.substr(1, value.size() - 2) : std::string_view();

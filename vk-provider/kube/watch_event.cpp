@@ -66,11 +66,11 @@ std::optional<WatchEvent> parse_watch_line(std::string_view line) {
     out.message = json_string_or_empty(json_member(out.object, "message"));
     return out;
   }
-  const std::string_view metadata = json_member(out.object, "metadata");
-  out.resource_version = json_string_or_empty(json_member(metadata, "resourceVersion"));
+  out.resource_version = json_string_or_empty(json_member(out.object, "metadata", "resourceVersion"));
   if (out.resource_version.empty()) return std::nullopt;
   if (*type == WatchEvent::Type::kBookmark) {
-    out.ends_initial_list = json_member(json_member(metadata, "annotations"), kInitialEventsEnd) == "\"true\"";
+    const std::string_view annotations = json_member(out.object, "metadata", "annotations");
+    out.ends_initial_list = json_member(annotations, kInitialEventsEnd) == "\"true\"";
   }
   return out;
 }

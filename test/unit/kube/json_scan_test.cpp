@@ -49,6 +49,18 @@ TEST_CASE("elements of an array are cut out as they stand") {
   CHECK(elements_of("[]") == std::pair(std::vector<std::string>{}, true));
 }
 
+TEST_CASE("a member of a member is found without a look at what follows it") {
+  const std::string text =
+      R"({"kind":"Pod","metadata":{"a":{"b":1},"uid":"u","managedFields":[{"uid":"no"}]},"uid":"other"})";
+  CHECK(json_member(text, "metadata", "uid") == "\"u\"");
+  CHECK(json_member(text, "metadata", "a") == R"({"b":1})");
+  CHECK(json_member(text, "metadata", "b").empty());
+  CHECK(json_member(text, "kind", "uid").empty());
+  CHECK(json_member(text, "spec", "uid").empty());
+  CHECK(json_member(R"({"metadata":{"uid":"u","managedFields":[{)", "metadata", "uid") == "\"u\"");
+  CHECK(json_member(R"({"metadata":{"uid":"u)", "metadata", "uid").empty());
+}
+
 TEST_CASE("what is no object has no members, and that is no failure") {
   for (const char* text : {"", "null", "1", "\"a\"", "[]", "  "}) {
     CHECK(members_of(text) == std::pair(Members{}, true));
