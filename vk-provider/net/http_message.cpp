@@ -1,22 +1,35 @@
 #include "vk-provider/net/http_message.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace spillway::net {
 namespace {
 
+constexpr std::array<bool, 256> kTokenChars = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~0123456789"
+                                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+    table[static_cast<unsigned char>(c)] = true;
+  }
+  return table;
+}();
+
 bool is_name(std::string_view name) {
-  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  const auto is_token_char = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kMarks.find(c) != std::string_view::npos;
-  };
+  const auto is_token_char = [](char c) { return kTokenChars[static_cast<unsigned char>(c)]; };
   return !name.empty() && std::ranges::all_of(name, is_token_char);
 }
 
+/// Looks at all characters even if the first one is wrong: so many are looked at in one step, and hardly one is wrong.
+template <class Predicate>
+bool all_are(std::string_view text, Predicate is_right) {
+  bool right = true;
+  for (const char c : text) right &= is_right(static_cast<unsigned char>(c));
+  return right;
+}
+
 bool is_target(std::string_view target) {
-  const auto is_visible = [](char c) { return c > ' ' && c < 0x7f; };
-  return target.starts_with('/') && std::ranges::all_of(target, is_visible);
+  return target.starts_with('/') && all_are(target, [](unsigned char c) { return (c > ' ') & (c < 0x7f); });
 }
 
 bool takes_body(Method method) { return method == Method::kPost || method == Method::kPut || method == Method::kPatch; }
@@ -24,10 +37,7 @@ bool takes_body(Method method) { return method == Method::kPost || method == Met
 }  // namespace
 
 bool is_header_text(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < ' ' && c != '\t') || byte == 0x7f;
-  });
+  return all_are(text, [](unsigned char c) { return ((c >= ' ') | (c == '\t')) & (c != 0x7f); });
 }
 
 void append_header(std::string& out, std::string_view name, std::string_view value) {
