@@ -131,15 +131,16 @@ base::Result<model::Instance> FakeCloud::buy(CreateRequest request, const Verdic
     m.view.price_per_hour = base::Money::from_micros(m.view.price_per_hour->micros() * verdict.percent / 100);
     account_of(m).price_per_hour = *m.view.price_per_hour;
   }
+  m.view.containers.reserve(request.containers.size());
+  m.lives.reserve(request.containers.size());
   for (auto& c : request.containers) {
     model::InstanceContainer container;
     container.name = std::move(c.name);
     container.reason = "ContainerCreating";
     container.image_id = std::move(c.image);
     m.view.containers.push_back(std::move(container));
-    m.start_at_boot.push_back(c.start);
+    m.lives.emplace_back().start_at_boot = c.start;
   }
-  m.runs.assign(m.view.containers.size(), 0);
   tell(settings_, m.view, m.foreign, Sight::What::kAppeared, now);
   const Serial serial = m.serial;
   Todo todo;
@@ -252,8 +253,7 @@ std::string FakeCloud::add_foreign(std::string tag, TimePoint now) {
   model::InstanceContainer container;
   container.name = "foreign";
   m.view.containers.push_back(std::move(container));
-  m.runs.assign(1, 0);
-  m.start_at_boot.assign(1, true);
+  m.lives.emplace_back();
   tell(settings_, m.view, m.foreign, Sight::What::kAppeared, now);
   boot(m, now);
   return m.view.ref.id.str();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "providers/fake/fake_cloud.hpp"
+#include "vk-provider/base/boxed.hpp"
+#include "vk-provider/base/maybe_time.hpp"
 
 namespace spillway::providers::fake {
 
@@ -12,6 +14,13 @@ struct PastRun {
   base::WallTime finished_at;
 };
 
+/// What a machine's own view does not say of a container.
+struct ContainerLife {
+  ContainerLife() = default;
+  int runs = 0;  // how often it was started
+  bool start_at_boot = true;
+};
+
 struct FakeCloud::Machine {
   Serial serial = 0;
   bool foreign = false;
@@ -19,13 +28,12 @@ struct FakeCloud::Machine {
   std::shared_ptr<const PodOrders> orders;
   base::SharedText image_error;
   base::TimePoint created;
-  std::vector<int> runs;           // by container: how often it was started
-  std::map<size_t, PastRun> past;  // by container: the run before the latest one
+  std::vector<ContainerLife> lives;             // by container
+  base::Boxed<std::map<size_t, PastRun>> past;  // by container: the run before the latest one
   base::SharedText pod;
-  std::vector<bool> start_at_boot;  // by container
   std::vector<int> public_ports;
-  std::optional<base::TimePoint> gone_at;
-  std::optional<base::TimePoint> meter_since;
+  base::MaybeTime<base::TimePoint> gone_at;
+  base::MaybeTime<base::TimePoint> meter_since;
 };
 
 /// What is never forgotten of a machine: its part of the invoice and of the audit.

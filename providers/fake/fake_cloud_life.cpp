@@ -71,14 +71,16 @@ void FakeCloud::perform(const Todo& todo, TimePoint at) {
   switch (todo.what) {
     case Todo::What::kBoot: boot(m, at); break;
     case Todo::What::kContainerEnds:
-      if (m.runs[todo.container] == todo.run && m.view.containers[todo.container].state == ContainerState::kRunning) {
+      if (m.lives[todo.container].runs == todo.run &&
+          m.view.containers[todo.container].state == ContainerState::kRunning) {
         end_container(m, todo.container,
                       m.orders->exit_code_of_run(m.view.containers[todo.container].name.str(), todo.run), m.orders->oom,
                       at);
       }
       break;
     case Todo::What::kContainerStops:
-      if (m.runs[todo.container] == todo.run && m.view.containers[todo.container].state == ContainerState::kRunning) {
+      if (m.lives[todo.container].runs == todo.run &&
+          m.view.containers[todo.container].state == ContainerState::kRunning) {
         end_container(m, todo.container, todo.exit_code, false, at);
         if (todo.again && m.view.state != InstanceState::kTerminating) start_again(m, todo.container, at);
       }
@@ -126,17 +128,17 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
     m.view.message = m.orders->fail_boot;
     return tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
   }
-  const bool starts = std::ranges::find(m.start_at_boot, true) != m.start_at_boot.end();
+  const bool starts = std::ranges::any_of(m.lives, &ContainerLife::start_at_boot);
   if (starts) m.view.state = InstanceState::kRunning;
   for (size_t i = 0; i < m.view.containers.size(); ++i) {
     auto& c = m.view.containers[i];
     c.image_id = image_id_of(c.image_id);
     texts_.share(c.image_id);
-    c.created = !m.start_at_boot[i];
+    c.created = !m.lives[i].start_at_boot;
   }
   if (!starts) tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
   for (size_t i = 0; i < m.view.containers.size(); ++i) {
-    if (m.start_at_boot[i]) start_container(m, i, at);
+    if (m.lives[i].start_at_boot) start_container(m, i, at);
   }
   for (const int port : m.public_ports) {
     model::InstancePort published;
@@ -156,10 +158,12 @@ void FakeCloud::boot(Machine& m, TimePoint at) {
 void FakeCloud::start_container(Machine& m, size_t index, TimePoint at) {
   auto& c = m.view.containers[index];
   if (c.started_at && c.finished_at) {
-    m.past[index].started_at = *c.started_at;
-    m.past[index].finished_at = *c.finished_at;
+    if (!m.past) m.past = std::map<size_t, PastRun>();
+    PastRun& past = (*m.past)[index];
+    past.started_at = *c.started_at;
+    past.finished_at = *c.finished_at;
   }
-  const int run = ++m.runs[index];
+  const int run = ++m.lives[index].runs;
   c.state = ContainerState::kRunning;
   c.created = false;
   c.reason.clear();
@@ -231,7 +235,7 @@ void FakeCloud::stop_container(Machine& m, size_t index, std::chrono::seconds gr
   todo.what = Todo::What::kContainerStops;
   todo.serial = m.serial;
   todo.container = index;
-  todo.run = m.runs[index];
+  todo.run = m.lives[index].runs;
   todo.exit_code = m.orders->stop_time > most ? kExitKilled : kExitStopped;
   todo.again = again;
   schedule(now + std::min(m.orders->stop_time, most), std::move(todo));

@@ -64,15 +64,15 @@ base::Result<LogPage> FakeCloud::lines_of(const Machine& m, const LogRequest& re
   }
   const auto index = static_cast<size_t>(c - m.view.containers.begin());
   Run run;
-  run.number = m.runs[index];
+  run.number = m.lives[index].runs;
   run.started_at = *c->started_at;
   run.finished_at = c->finished_at;
   if (request.previous) {
-    const auto past = m.past.find(index);
-    if (past == m.past.end()) return base::fail(ErrorKind::kNotFound, who + " has no earlier run");
+    if (!m.past || !m.past->contains(index)) return base::fail(ErrorKind::kNotFound, who + " has no earlier run");
+    const PastRun& past = m.past->at(index);
     --run.number;
-    run.started_at = past->second.started_at;
-    run.finished_at = past->second.finished_at;
+    run.started_at = past.started_at;
+    run.finished_at = past.finished_at;
   }
 
   const std::uint64_t count = lines_by(*m.orders, run, wall(now));

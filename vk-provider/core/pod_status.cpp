@@ -144,9 +144,10 @@ void set(PodStatus& status, const PodStatus& observed, ConditionType type, bool 
   condition.reason = std::move(reason);
   condition.message = std::move(message);
   const PodCondition& before = observed.condition(type);
-  condition.last_transition = before.status == condition.status && before.last_transition
-                                  ? before.last_transition
-                                  : std::chrono::floor<std::chrono::seconds>(now.wall);
+  condition.last_transition = before.last_transition;
+  if (before.status != condition.status || !before.last_transition) {
+    condition.last_transition = std::chrono::floor<std::chrono::seconds>(now.wall);
+  }
 }
 
 std::string list_of(std::string_view what, const std::vector<std::string>& names) {
@@ -219,9 +220,8 @@ void set_conditions(PodStatus& status, const PodRecord& record, base::Now now) {
 PodStatus make_status(const PodRecord& record, const base::SharedText& host_ip, base::Now now) {
   PodStatus status;
   status.host_ip = host_ip;
-  status.start_time = record.observed.status.start_time
-                          ? record.observed.status.start_time
-                          : std::optional(std::chrono::floor<std::chrono::seconds>(now.wall));
+  status.start_time = record.observed.status.start_time;
+  if (!status.start_time) status.start_time = std::chrono::floor<std::chrono::seconds>(now.wall);
   if (record.outcome) {
     status.phase = record.outcome->phase;
     status.reason = record.outcome->reason;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/maybe_time.hpp"
 #include "vk-provider/model/instance.hpp"
 #include "vk-provider/model/placement.hpp"
 #include "vk-provider/model/pod_spec.hpp"
@@ -81,7 +82,7 @@ struct Booting {
   Instance instance;
   base::TimePoint since;
   int resume_failures = 0;
-  std::optional<base::TimePoint> resume_at{};  // when an unfinished create is carried on again
+  base::MaybeTime<base::TimePoint> resume_at{};  // when an unfinished create is carried on again
 };
 
 struct Running {
@@ -151,16 +152,16 @@ struct ContainerRecord {
 
   InstanceContainer claim;
   std::int32_t restarts = 0;
-  int crashes_in_a_row = 0;                   // exponent of the back-off; 0 after ten quiet minutes
-  std::optional<base::TimePoint> restart_at;  // in CrashLoopBackOff until then
-  bool start_under_way = false;               // for the first time, or again
-  bool start_unsure = false;                  // the last start was not answered: look before the next
+  int crashes_in_a_row = 0;                     // exponent of the back-off; 0 after ten quiet minutes
+  base::MaybeTime<base::TimePoint> restart_at;  // in CrashLoopBackOff until then
+  bool start_under_way = false;                 // for the first time, or again
+  bool start_unsure = false;                    // the last start was not answered: look before the next
   // While it runs:
   bool ready = false;    // what its readiness probe says; true without one
   bool started = false;  // its startup probe has passed; true without one
   PostStart post_start = PostStart::kNone;
   base::Boxed<ContainerStop> stop;
-  std::optional<base::WallTime> handled_exit;    // finished_at of the exit that was already answered
+  base::MaybeTime<base::WallTime> handled_exit;  // finished_at of the exit that was already answered
   base::Boxed<ContainerStatusState> last_state;  // status.containerStatuses[].lastState
 };
 
@@ -183,9 +184,9 @@ struct PodRecord {
   int attempt = 0;
   bool ran = false;                       // was Running once: never bought again
   bool resume_under_way = false;          // the create that carries an unfinished instance on is not answered
-  base::TimePoint create_may_land_until;  // a create of this attempt that was not answered may turn up until then
   bool preempted = false;                 // the provider took the instance back
   bool placeholder = false;               // of a DaemonSet that is everywhere: shown as Running, and nothing is bought
+  base::TimePoint create_may_land_until;  // a create of this attempt that was not answered may turn up until then
   int missing = 0;                        // complete listings in a row without its instance
   int confirms = 0;                       // how often a listing's word was doubted in this stage
   base::TimePoint confirm_at;             // not doubted again before

@@ -15,6 +15,7 @@
 #include "vk-provider/base/boxed.hpp"
 #include "vk-provider/base/clock.hpp"
 #include "vk-provider/base/ids.hpp"
+#include "vk-provider/base/maybe_time.hpp"
 #include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/model/placement.hpp"
 #include "vk-provider/model/pod_spec.hpp"
@@ -74,7 +75,7 @@ struct PodCondition {
   Status status = Status::kAbsent;
   base::SharedText reason;
   base::SharedText message;
-  std::optional<base::WallTime> last_transition;
+  base::MaybeTime<base::WallTime> last_transition;
   bool operator==(const PodCondition&) const = default;
 };
 
@@ -85,7 +86,7 @@ struct PodStatus {
   base::SharedText message;
   base::SharedText host_ip;
   base::SharedText pod_ip;
-  std::optional<base::WallTime> start_time;
+  base::MaybeTime<base::WallTime> start_time;
   std::array<PodCondition, static_cast<size_t>(ConditionType::kCount)> conditions;
   std::vector<ContainerStatus> containers;       // sorted by name
   std::vector<ContainerStatus> init_containers;  // in the order of the spec
@@ -140,7 +141,7 @@ bool is_older_version(std::string_view a, std::string_view b);
 struct ObservedPod {
   ObservedPod() = default;
   std::string resource_version;
-  std::optional<base::WallTime> deletion_timestamp;
+  base::MaybeTime<base::WallTime> deletion_timestamp;
   std::chrono::seconds deletion_grace{0};
   StateAnnotation state;
   std::uint64_t state_fingerprint = 0;  // of what stands on the pod, once state.record was dropped
