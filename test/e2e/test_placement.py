@@ -43,6 +43,7 @@ def test_of_two_hundred_pods_at_once_a_cap_lets_through_what_it_allows(make_worl
     wait_for(lambda: len(held()) == 170, "170 wait for money", timeout=120, interval=0.5)
     assert sum(is_ready(pod) for pod in pods()) == 30
     assert len(cloud.audit()["instances"]) == 30
+    assert "installation: $21.70 of at most $21.699999 per hour" in held()[0]["message"]
     assert world.daemon.metric("spillway_burn_dollars_per_hour") == 21
 
     # A daemon that knows only what the pods say keeps to it, too.

@@ -121,7 +121,16 @@ Placer::Answer Placer::choose(PodEntry& entry, const core::Requirements& needs, 
   // Money is what stands in the way only if nothing else does.
   const bool waits = decision.kind == core::Decision::Kind::kWait;
   const bool over = all.rejected.at(static_cast<size_t>(core::Filter::kBudget)) > 0;
-  if (!waits && over) answer.why = model::WaitReason::kBudget;
+  if (waits || !over) return answer;
+  answer.why = model::WaitReason::kBudget;
+  // Which cap it is, told of the cheapest offer that nothing else keeps from the pod.
+  const auto near = std::ranges::find(all.near, core::Filter::kBudget, &core::NearMiss::filter);
+  if (near == all.near.end()) return answer;
+  core::Purchase purchase = purchase_of(entry, near->offer.provider);
+  purchase.per_hour = near->offer.price_per_hour.value_or(base::Money());
+  purchase.grain = near->offer.billing_grain;
+  purchase.minimum = near->offer.billing_minimum;
+  if (const auto cap = spend_.denies(purchase, now)) answer.message += "; " + cap->message();
   return answer;
 }
 

@@ -86,10 +86,9 @@ class Placer {
   core::SpendGuard& spend() { return spend_; }
 
  private:
-  /// Of many pods of one owner that wait, one is looked for; what it found serves the others for a moment.
+  /// Of many pods of one shape that wait, one is looked for; what it found serves the others for a moment.
   struct Look {
     core::Shape shape;
-    std::uint64_t pods = 0;
     std::vector<core::ProviderBudget> budgets;
     core::Decision::Kind kind{};
     std::uint64_t version = 0;  // of the book
@@ -120,7 +119,7 @@ class Placer {
   std::set<base::InstanceTag> resumed_;  // open by the ledger; no record stands for them yet
   base::Metrics& metrics_;
   DecisionLog* log_ = nullptr;
-  std::unordered_map<std::uint64_t, Look> looks_;  // by Query::pods
+  std::unordered_map<std::uint64_t, Look> looks_;  // by Shape::hash, or Query::pods
   std::deque<Decided> decided_;
 };
 

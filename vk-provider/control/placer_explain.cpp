@@ -31,14 +31,16 @@ void Placer::count(core::Decision::Kind kind) {
 
 const core::Explanation& Placer::look(const core::Query& query, core::Decision::Kind kind, base::TimePoint now) {
   const std::uint64_t version = offers_.table().version();
-  Look& known = looks_[query.pods];
+  // What was refused was refused pods of one owner.
+  const std::uint64_t key = beliefs_.any_refusal() ? query.pods : query.shape->hash;
+  Look& known = looks_[key];
   if (known.version == version && known.kind == kind && now - known.at < kLookLasts && known.shape == *query.shape &&
-      known.pods == query.pods && known.budgets == query.budgets) {
+      known.budgets == query.budgets) {
     return known.all;
   }
   if (looks_.size() > kMostLooks) looks_.clear();
-  Look& fresh = looks_[query.pods];
-  fresh = {*query.shape, query.pods, query.budgets, kind, version, now, selector_.explain(query, now)};
+  Look& fresh = looks_[key];
+  fresh = {*query.shape, query.budgets, kind, version, now, selector_.explain(query, now)};
   for (size_t i = 0; i < fresh.all.rejected.size(); ++i) {
     if (fresh.all.rejected.at(i) == 0) continue;
     metrics_

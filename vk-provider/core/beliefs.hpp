@@ -94,6 +94,7 @@ class Beliefs {
   bool host_blocked(const base::SharedText& host, base::TimePoint now) const;
   /// What the provider said when it refused such pods (Query::pods) the offer, if that is still what it was; or null.
   const std::string* refusal(const model::Offer& offer, std::uint64_t pods) const;
+  bool any_refusal() const { return !refused_.empty(); }
   /// The offer changed since it was listed at `listed`.
   bool outdated(const model::Offer& offer, base::TimePoint listed) const;
   /// Calls per second of a provider, as a share of what it is configured for: halved by each 429, +10 % a minute.

@@ -268,6 +268,18 @@ std::optional<OverCap> SpendGuard::over(const Purchase& p, const std::array<Acco
   return std::nullopt;
 }
 
+std::optional<OverCap> SpendGuard::denies(const Purchase& purchase, base::Now now) {
+  advance(now);
+  Reserved r;
+  r.purchase = purchase;
+  r.since = now.steady;
+  r.accounts = accounts_of(purchase);
+  count(r, 1);
+  auto denied = over(purchase, r.accounts);
+  count(r, -1);
+  return denied;
+}
+
 std::optional<OverCap> SpendGuard::reserve(const Purchase& purchase, base::Now now) {
   advance(now);
   if (reserved_.contains(purchase.tag)) return std::nullopt;

@@ -106,6 +106,8 @@ class SpendGuard {
   /// The same after it has begun: what was spent is added, what is open counts unless it does already.
   void resume(const SpendState& state, base::Now now);
 
+  /// The cap that stands in the way of it now, if there is one.
+  std::optional<OverCap> denies(const Purchase& purchase, base::Now now);
   /// Takes the money, or takes nothing and says which cap stands in the way. The same tag again takes nothing more.
   std::optional<OverCap> reserve(const Purchase& purchase, base::Now now);
   /// The price read back from what was created, for its whole life. Says what is over now; it counts until released.

@@ -9,6 +9,7 @@
 
 #include "vk-provider/daemon/cli_output.hpp"
 #include "vk-provider/daemon/cli_session.hpp"
+#include "vk-provider/model/pod_status.hpp"
 
 namespace spillway::daemon {
 

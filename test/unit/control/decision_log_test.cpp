@@ -84,6 +84,7 @@ void live(DecisionLog& log, std::uint64_t seed, int decisions) {
         market::a_shape(static_cast<std::int64_t>(random.next() % 5) * 1'000'000, random.next() % 2 == 0);
     core::Query query;
     query.shape = &shape;
+    query.pods = shape.hash;
     if (random.next() % 3 == 0) query.avoid = {offers.front().id};
     if (random.next() % 3 == 0) {
       query.budgets.push_back({base::ProviderName("a"), base::Money::from_micros(2'000'000), 1.0 + 1.0 / 3});
@@ -101,7 +102,7 @@ void live(DecisionLog& log, std::uint64_t seed, int decisions) {
     report.result =
         static_cast<core::LaunchResult>(random.next() % static_cast<std::uint64_t>(core::LaunchResult::kCount));
     report.took = std::chrono::milliseconds(random.next() % 9000);
-    report.shape = shape.hash;
+    report.pods = shape.hash;
     report.digest = core::digest_of(d.best->offer);
     log.learnt(m.beliefs.pools().key(report.pool), report, m.now);
     m.beliefs.learn(report, m.now);

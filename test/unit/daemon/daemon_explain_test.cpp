@@ -37,7 +37,7 @@ std::vector<json> events(const World& world) {
 }
 
 constexpr const char* kWhy =
-    "offer cheap of provider cloud at $0.50/h: expected cost $1.06, chance 70 %, starts in 2m16s; next: cloud/dear "
+    "offer cheap of provider cloud at $0.50/h: expected cost $1.08, chance 70 %, starts in 2m16s; next: cloud/dear "
     "lost by price";
 
 }  // namespace
