@@ -24,7 +24,8 @@ def spillway(world: World, *words: str) -> tuple[int, str, str]:
 
 
 def why(world: World, pod: str, *words: str) -> Any:
-    access = ["-n", world.namespace, "--kubeconfig", str(world.daemon.kubeconfig)]
+    # As a user: the daemon itself may not read events.
+    access = ["-n", world.namespace, "--kubeconfig", str(world.cluster.kubeconfig)]
     code, out, err = spillway(world, "why", pod, *access, "-o", "json", *words)
     assert code == 0, err
     return json.loads(out)

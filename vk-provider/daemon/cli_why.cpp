@@ -120,7 +120,11 @@ boost::asio::awaitable<WhyReport> find_why(Surroundings in, WhyOptions options) 
   if (!out.problem.empty()) co_return out;
   const auto events =
       co_await get(in, base + "/events?fieldSelector=" + net::encode_query_value("involvedObject.uid=" + out.uid));
-  if (events) read_events(*events, out);
+  if (events) {
+    read_events(*events, out);
+  } else {
+    out.events_problem = events.error().message;
+  }
   co_await ask_daemon(in, options.admin, &out);
   co_return out;
 }

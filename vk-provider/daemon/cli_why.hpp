@@ -47,6 +47,7 @@ struct WhyReport {
   std::optional<model::StateRecord> placement;  // as it stands on the pod
   std::string choice;                           // why that offer, in one line
   std::vector<Event> events;                    // the oldest first
+  std::string events_problem;                   // they cannot be read
   std::string daemon_problem;                   // its admin port does not answer, or does not know the pod
   std::string daemon_json;                      // /debug/placement/<uid>; empty without an answer
   std::vector<Next> next;

@@ -24,6 +24,7 @@ std::string table_text(const WhyReport& report) {
   if (!report.choice.empty()) text += "  why: " + report.choice + "\n";
   if (!report.waits_for.empty()) text += "  waits for: " + report.waits_for + "\n";
   for (const std::string& change : report.changes) text += "  would change it: " + change + "\n";
+  if (!report.events_problem.empty()) text += "  its events cannot be read: " + report.events_problem + "\n";
   if (!report.daemon_problem.empty()) text += "  the daemon was not asked: " + report.daemon_problem + "\n";
   if (!report.next.empty()) {
     Table next({"NEXT", "PROVIDER", "$/H", "EXPECTED COST", "LOST BY", "REMARK"});
@@ -59,7 +60,7 @@ std::string json_text(const WhyReport& report) {
     w.open_object().field("lastSeen", e.last_seen).field_number("count", e.count).field("reason", e.reason);
     w.field("message", e.message).close_object();
   }
-  w.close_array().field_if("daemonProblem", report.daemon_problem);
+  w.close_array().field_if("eventsProblem", report.events_problem).field_if("daemonProblem", report.daemon_problem);
   // What the daemon says is JSON already.
   const std::string daemon = report.daemon_json.empty() ? "null" : report.daemon_json;
   return w.take() + ",\"daemon\":" + daemon + "}\n";
