@@ -1,8 +1,8 @@
 // Whether burst pods may leave home: one capacity gate, as a decision over plain values.
 //
 // Pure: no clock, no I/O. Owned by control/gate_controller, one per gate (a class of GPUs). It opens fast on need and
-// slowly on level, closes slowly on surplus, and never takes "no data" for zero. Source of the rules:
-// reference/burst.md 2.1. Time-outs run on the monotonic clock: a jump of the wall clock moves nothing but the end of
+// slowly on level, closes slowly on surplus, and never takes "no data" for zero. docs/gate.md
+// has the rules. Time-outs run on the monotonic clock: a jump of the wall clock moves nothing but the end of
 // an override.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // Pure; owned by control/gate_controller, one per gate, fed from watch events. Keeps a few numbers of each node and of
 // each pod that wants this gate's GPUs; a change costs a handful of map operations, whatever the size of the cluster.
-// Source of the rules: reference/burst.md 2.1 (inputs). Does not know Prometheus, and decides nothing.
+// docs/gate.md has the rules. Does not know Prometheus, and decides nothing.
 #pragma once
 
 #include <cstdint>

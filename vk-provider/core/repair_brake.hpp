@@ -1,7 +1,7 @@
 // Ends a fight with somebody who keeps undoing what we write.
 //
 // Pure; owned by control/gate_writer, one per node. A repair may be made each ten seconds; after three in five minutes
-// none is made for ten minutes. Source of the numbers: reference/burst.md 2.1.
+// none is made for ten minutes. docs/gate.md has the numbers.
 #pragma once
 
 #include <deque>

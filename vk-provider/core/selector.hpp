@@ -86,7 +86,7 @@ struct Explanation {
   std::vector<Candidate> next;  // see runners_up
   FilterCounts rejected{};
   std::string refusal{};  // what a provider said of the first that is left out as Filter::kRefused
-  size_t offers = 0;  // that were looked at
+  size_t offers = 0;      // that were looked at
   /// The cheapest of each filter, the cheapest first; with an offer to take or to wait for, only what is cheaper.
   std::vector<NearMiss> near;
 };

@@ -18,7 +18,7 @@ constexpr int kMostDays = 36'600;
 
 std::string name_of(const core::LedgerEntry& e, CostBy by) {
   const auto named = [](const base::SharedText& name) { return name.empty() ? std::string("unknown") : name.str(); };
-  const std::string pod = named(e.of.ns) + "/" + named(e.of.pod);
+  std::string pod = named(e.of.ns) + "/" + named(e.of.pod);
   switch (by) {
     case CostBy::kNamespace: return named(e.of.ns);
     case CostBy::kOwner:
