@@ -255,7 +255,7 @@ base::TimePoint GateWriter::retry_at(const base::Error& error, const char* what)
   failures_.add();
   const base::Duration own = random_.jittered(base::backoff_delay(kFailure, ++failed_in_a_row_), kJitter);
   const bool denied = error.kind == ErrorKind::kPermission;
-  // A node identity may not write taints (NodeRestriction): reference/burst.md 1.6.
+  // A node identity may not write taints (NodeRestriction).
   const char* const remedy =
       denied ? "apply config/deploy/gate: the account lacks a right, or is a node's" : "retrying";
   if (failed_in_a_row_ == 1) {

@@ -29,7 +29,11 @@ void OwnerBrake::note_failure(const std::string& owner, base::TimePoint launched
   ++changes_;
   // Of a generation that was launched together one failure counts. A later launch that fails counts also if it fails
   // before the next one is due: otherwise who fails fast would never be slowed down further.
-  if (level.failures > 0 && launched <= level.raised) return;
+  if (level.failures > 0) {
+    // By an earlier process: with the owner's last launch, as far as anybody knows.
+    if (launched == base::TimePoint()) launched = level.next_launch - base::backoff_delay(kLaunch, level.failures);
+    if (launched <= level.raised) return;
+  }
   ++level.failures;
   level.raised = now;
   level.next_launch = now + base::backoff_delay(kLaunch, level.failures);

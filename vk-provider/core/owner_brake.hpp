@@ -26,7 +26,7 @@ class OwnerBrake {
 
   /// When a pod that was refused now may be Failed. Pods that are refused while a hold runs share its end.
   base::TimePoint hold_refused(const std::string& owner, base::TimePoint now);
-  /// A launch that was made at `launched` failed.
+  /// A launch that was made at `launched` failed; TimePoint(): by an earlier process, nobody knows when.
   void note_failure(const std::string& owner, base::TimePoint launched, base::TimePoint now);
   /// When the next launch may be made; `now` or earlier: at once.
   base::TimePoint may_launch_at(const std::string& owner, base::TimePoint now);

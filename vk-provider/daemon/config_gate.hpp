@@ -8,7 +8,7 @@ namespace spillway::daemon {
 /// `read` has the nodes that gates may name, and their GPUs.
 GateConfig read_gate(Reader& reader, const At& at, const Config& read);
 
-/// The PromQL for free GPUs at home, of the series of kube-state-metrics (reference/burst.md 2.1), and the one for the
+/// The PromQL for free GPUs at home, of the series of kube-state-metrics, and the one for the
 /// age of its newest sample.
 std::string default_free_query(model::GpuResource resource);
 std::string default_freshness_query(model::GpuResource resource);

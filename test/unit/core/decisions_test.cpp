@@ -43,6 +43,26 @@ TEST_CASE("a removed key is not due, and may be added again") {
 
 // ---- owner_brake
 
+TEST_CASE("a launch of an earlier process that failed counts, and of several made together one") {
+  OwnerBrake before;
+  before.note_failure("rs", kStart, kStart + 1s);
+  const TimePoint second = before.may_launch_at("rs", kStart + 1s);
+  before.note_launch("rs", second);
+  OwnerBrake after;
+  const base::Now now{second + 30s, base::WallTime(1h)};
+  after.resume(before.state(now), now);
+  after.note_failure("rs", TimePoint(), now.steady);
+  CHECK(after.may_launch_at("rs", now.steady) == now.steady + 20s);
+  after.note_failure("rs", TimePoint(), now.steady);
+  CHECK(after.may_launch_at("rs", now.steady) == now.steady + 20s);
+
+  // Nothing was launched since the failure that is known: it is the same one.
+  OwnerBrake again;
+  again.resume(after.state(now), now);
+  again.note_failure("rs", TimePoint(), now.steady + 1s);
+  CHECK(again.may_launch_at("rs", now.steady + 1s) == now.steady + 20s);
+}
+
 TEST_CASE("refused pods of one owner are held together, 60 s doubled to 10 min") {
   OwnerBrake brake;
   CHECK(brake.hold_refused("rs", kStart) == kStart + 60s);
