@@ -65,7 +65,7 @@ core::LedgerOwner LedgerKeeper::describe(const base::PodUid& uid, const base::In
   out = owner_of(spec);
   const auto& state = record->observed.state;
   const model::Placement* placement = record->placement ? &*record->placement : nullptr;
-  if (placement == nullptr && state.kind == model::StateAnnotation::Kind::kRecord) placement = &state.record->placement;
+  if (placement == nullptr && state.record) placement = &state.record->placement;
   if (placement == nullptr || placement->tag != tag) return out;
   out.offer = placement->offer.text();
   out.price = placement->price_per_hour;

@@ -28,8 +28,9 @@ bool is_capped(const core::SpendPolicy& policy) {
 /// stopped is not billed (model/capability: keep_stopped).
 const model::Placement* costing(const model::PodRecord& r) {
   const model::StateAnnotation& state = r.observed.state;
-  const model::Placement* const written =
-      state.kind == model::StateAnnotation::Kind::kRecord ? &state.record->placement : nullptr;
+  // Dropped once the pod is under way.
+  const bool has_record = state.kind == model::StateAnnotation::Kind::kRecord && state.record;
+  const model::Placement* const written = has_record ? &state.record->placement : nullptr;
   const model::Placement* const known = r.placement ? &*r.placement : nullptr;
   if (r.placeholder) return nullptr;
   if (std::holds_alternative<model::Admitted>(r.stage)) return written;
