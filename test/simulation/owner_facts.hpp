@@ -1,7 +1,8 @@
 // What became of the pods of each controller, generation by generation, under the daemon that holds the lease.
 //
 // Part of Facts. A generation is all pods that were made before the first of them failed; whoever replaces that one
-// makes the next. The daemon's brake is in its memory, so a new holder of the lease begins anew, and so do these.
+// makes the next. The daemon's brake is written down a little later than it is pulled, so a new holder of the lease may
+// begin anew, and so do these.
 // Decides nothing.
 #pragma once
 

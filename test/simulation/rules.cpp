@@ -220,7 +220,8 @@ std::string refused_pod_waits(const Facts& facts, const PodWrite& write) {
   if (owner == nullptr || write.blame != PodWrite::Blame::kRefused) return {};
   const size_t failed = owner->refused.before(write.after->created);
   const base::TimePoint now = write.after->changed;
-  base::TimePoint until = std::max(facts.owners().term_began(), owner->first_pod);
+  // The brake is written down: a hold that a former daemon began goes on.
+  base::TimePoint until = owner->first_pod;
   int level = 0;
   for (size_t i = 0; i <= failed; ++i) {
     const base::TimePoint shown = i < failed ? owner->refused.generations()[i].failed : now;
