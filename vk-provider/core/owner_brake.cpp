@@ -30,8 +30,12 @@ void OwnerBrake::note_failure(const std::string& owner, base::TimePoint launched
   // Of a generation that was launched together one failure counts. A later launch that fails counts also if it fails
   // before the next one is due: otherwise who fails fast would never be slowed down further.
   if (level.failures > 0) {
-    // By an earlier process: with the owner's last launch, as far as anybody knows.
-    if (launched == base::TimePoint()) launched = level.next_launch - base::backoff_delay(kLaunch, level.failures);
+    // By an earlier process: with the owner's last launch, as far as anybody knows. A launch that was due by now was
+    // made, though nobody came to write it down.
+    if (launched == base::TimePoint()) {
+      const bool was_due = now >= level.next_launch;
+      launched = was_due ? now : level.next_launch - base::backoff_delay(kLaunch, level.failures);
+    }
     if (launched <= level.raised) return;
   }
   ++level.failures;

@@ -61,6 +61,12 @@ TEST_CASE("a launch of an earlier process that failed counts, and of several mad
   again.resume(after.state(now), now);
   again.note_failure("rs", TimePoint(), now.steady + 1s);
   CHECK(again.may_launch_at("rs", now.steady + 1s) == now.steady + 20s);
+
+  // One that was due was made, though the process died before it wrote that down.
+  again.note_failure("rs", TimePoint(), now.steady + 21s);
+  CHECK(again.may_launch_at("rs", now.steady + 21s) == now.steady + 61s);
+  again.note_failure("rs", TimePoint(), now.steady + 22s);
+  CHECK(again.may_launch_at("rs", now.steady + 22s) == now.steady + 61s);
 }
 
 TEST_CASE("refused pods of one owner are held together, 60 s doubled to 10 min") {
