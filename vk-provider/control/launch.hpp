@@ -15,6 +15,7 @@ namespace spillway::control {
 struct Launch {
   base::InstanceTag tag;  // its money is reserved under it
   base::ProviderName provider;
+  bool over = false;    // an earlier process chose it, and with it a cap is passed
   bool chosen = false;  // the record knows of it; until then it is not missed there
   // What is to be told of how it goes; not known of what an earlier process chose.
   std::optional<core::PoolId> pool{};
@@ -22,6 +23,7 @@ struct Launch {
   base::SharedText host{};
   std::uint64_t pods = 0;  // core::Query::pods
   std::uint64_t digest = 0;
+  std::optional<base::TimePoint> reserved{};  // by this process: nothing was bought under the tag before
   base::TimePoint asked{};                    // the last create call
   bool unanswered = true;                     // nothing was heard of it yet
   std::optional<base::TimePoint> accepted{};  // when the provider had it

@@ -73,11 +73,18 @@ core::LedgerOwner LedgerKeeper::describe(const base::PodUid& uid, const base::In
 }
 
 void LedgerKeeper::bought(const provider::ProviderInfo& info, const model::Placement& placement,
-                          const model::PodSpec& pod, const model::Instance& instance, base::TimePoint asked) {
+                          const model::PodSpec& pod, const model::Instance& instance) {
   core::LedgerOwner of = owner_of(pod);
   of.offer = placement.offer.text();
   of.price = placement.price_per_hour;
-  take(info, instance, &of, asked);
+  take(info, instance, &of, d_.bought_after(placement.pod, placement.tag));
+}
+
+void LedgerKeeper::started(const model::InstanceRef& ref, base::TimePoint asked) {
+  for (const core::LedgerKey& key : ledger_.may_run(ref, asked, d_.timers->both())) {
+    if (loaded_) d_.runs(ledger_.find(key)->entry);
+    note_change(key, false);
+  }
 }
 
 void LedgerKeeper::seen(const provider::ProviderInfo& info, const model::Instance& instance) {
@@ -85,7 +92,7 @@ void LedgerKeeper::seen(const provider::ProviderInfo& info, const model::Instanc
 }
 
 void LedgerKeeper::take(const provider::ProviderInfo& info, const model::Instance& instance,
-                        const core::LedgerOwner* of, std::optional<base::TimePoint> asked) {
+                        const core::LedgerOwner* of, std::optional<base::TimePoint> earliest) {
   const auto owner = d_.ownership.parse(instance.tag);
   if (!owner || instance.ref.id.empty()) return;
   const core::Ledger::Item* const known = ledger_.find({instance.ref, instance.tag});
@@ -98,9 +105,10 @@ void LedgerKeeper::take(const provider::ProviderInfo& info, const model::Instanc
     told = describe(owner->uid, instance.tag);
   }
   const bool unbilled_stopped = info.capabilities.has(model::Capability::kKeepStopped);
-  const auto changed = ledger_.see(instance, owner->uid, told, unbilled_stopped, asked, d_.timers->both());
+  const auto changed = ledger_.see(instance, owner->uid, told, unbilled_stopped, earliest, d_.timers->both());
   for (const core::LedgerKey& key : changed) {
     const core::LedgerEntry& entry = ledger_.find(key)->entry;
+    if (entry.begin && !ran && loaded_) d_.runs(entry);
     if (!entry.begin && (ran || entry.gone)) d_.stopped(entry);
     note_change(key, entry.gone);
   }

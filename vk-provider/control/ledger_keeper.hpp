@@ -43,10 +43,14 @@ struct LedgerDeps {
   std::function<const model::PodRecord*(const base::PodUid&)> find_pod;
   /// Whether a record stands for this instance: then that record's end is waited for.
   std::function<bool(const base::PodUid&, int attempt)> owned;
+  /// Before this nothing was bought for the pod under the tag; nothing if that is not known.
+  std::function<std::optional<base::TimePoint>(const base::PodUid&, const base::InstanceTag&)> bought_after;
   /// Nothing of a pod that await() was called for is left to be written.
   std::function<void(const base::PodUid&)> settled;
   /// The ledger was read: what was spent and what runs.
   std::function<void(const core::SpendState&)> restored;
+  /// The instance costs money from now on, whoever bought it. Not called for what `restored` told of.
+  std::function<void(const core::LedgerEntry&)> runs;
   /// Nothing is billed for the instance any more.
   std::function<void(const core::LedgerEntry&)> stopped;
 };
@@ -56,7 +60,8 @@ class LedgerKeeper final : public provider::Bookkeeper {
   explicit LedgerKeeper(LedgerDeps deps);
 
   void bought(const provider::ProviderInfo& info, const model::Placement& placement, const model::PodSpec& pod,
-              const model::Instance& instance, base::TimePoint asked) override;
+              const model::Instance& instance) override;
+  void started(const model::InstanceRef& ref, base::TimePoint asked) override;
   void seen(const provider::ProviderInfo& info, const model::Instance& instance) override;
   void listed(const provider::ProviderInfo& info, const provider::OwnedList& list, base::TimePoint began) override;
   void not_found(const model::InstanceRef& ref) override;
@@ -95,7 +100,7 @@ class LedgerKeeper final : public provider::Bookkeeper {
   using ShardKey = std::pair<std::string, int>;
 
   void take(const provider::ProviderInfo& info, const model::Instance& instance, const core::LedgerOwner* of,
-            std::optional<base::TimePoint> asked);
+            std::optional<base::TimePoint> earliest);
   core::LedgerOwner describe(const base::PodUid& uid, const base::InstanceTag& tag) const;
   void note_change(const core::LedgerKey& key, bool urgent);
   Shard& home_of(const core::LedgerKey& key);

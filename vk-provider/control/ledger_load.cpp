@@ -82,7 +82,10 @@ base::Result<void> LedgerKeeper::take_shards(std::vector<kube::ConfigMap> maps) 
   log::info("the ledger was read", {{"objects", maps.size()}, {"entries", entries->size()}, {"not_gone", running}});
   d_.restored(sums.take());
   unwritten_.clear();
-  for (const core::LedgerKey& id : std::exchange(early_, {})) note_change(id, true);
+  for (const core::LedgerKey& id : std::exchange(early_, {})) {
+    if (const core::LedgerEntry& entry = ledger_.find(id)->entry; entry.begin) d_.runs(entry);
+    note_change(id, true);
+  }
   // What was only told to an entry that stands in the ledger already may be nothing new.
   const std::unordered_set<base::PodUid> waiting = awaited_;
   for (const base::PodUid& uid : waiting) {

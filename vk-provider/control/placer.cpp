@@ -163,7 +163,7 @@ std::optional<Placer::Denial> Placer::reserve(PodEntry& entry, const core::Candi
   launch.host = offer.host;
   launch.pods = pods_like(entry, *entry.shape);
   launch.digest = core::digest_of(offer);
-  launch.asked = now.steady;
+  launch.reserved = launch.asked = now.steady;
   show(offer.provider);
   return std::nullopt;
 }
@@ -262,17 +262,27 @@ void Placer::learn_end(const PodEntry& entry, base::TimePoint now) {
   learn(l, l.stopped ? LaunchResult::kEnded : LaunchResult::kNeverRan, {}, now);
 }
 
-void Placer::adopt(PodEntry& entry, const model::Placement& placement, base::Now now) {
+core::Purchase Placer::adopted(const PodEntry& entry, const model::Placement& placement) const {
   core::Purchase purchase = purchase_of(entry, placement.provider);
   purchase.tag = placement.tag;
   purchase.per_hour = placement.price_per_hour;
+  return purchase;
+}
+
+std::optional<core::OverCap> Placer::still_denied(const PodEntry& entry, base::Now now) {
+  if (!entry.launch || !entry.launch->over) return std::nullopt;
+  return spend_.adopt(adopted(entry, *entry.record.placement), now.steady, now);
+}
+
+void Placer::adopt(PodEntry& entry, const model::Placement& placement, base::Now now) {
   Launch& launch = *(entry.launch = std::make_unique<Launch>());
   launch.tag = placement.tag;
   launch.provider = placement.provider;
   launch.chosen = true;
   launch.unanswered = false;
   resumed_.erase(placement.tag);
-  if (const auto over = spend_.adopt(purchase, now.steady, now)) {
+  if (const auto over = spend_.adopt(adopted(entry, placement), now.steady, now)) {
+    launch.over = true;
     log::warn("what an earlier process bought passes a cap; nothing more is bought there",
               {{"pod", entry.record.key().to_string()}, {"over", over->message()}});
   }
@@ -310,6 +320,17 @@ void Placer::resume(const core::SpendState& state, base::Now now) {
     resumed_.insert(open.purchase.tag);
     show(open.purchase.provider);
   }
+}
+
+void Placer::found(const core::SpendState::Open& open, base::Now now) {
+  const core::Purchase& purchase = open.purchase;
+  if (spend_.counts(purchase.tag)) return;
+  resumed_.insert(purchase.tag);
+  if (const auto over = spend_.adopt(purchase, now.steady - (now.wall - open.since), now)) {
+    log::warn("an instance without a pod passes a cap; nothing more is bought there",
+              {{"provider", purchase.provider}, {"tag", purchase.tag}, {"over", over->message()}});
+  }
+  show(purchase.provider);
 }
 
 void Placer::stopped(const base::ProviderName& provider, const base::InstanceTag& tag, base::Now now) {

@@ -63,6 +63,8 @@ class Placer {
                                 base::Now now);
   /// What one instance for the pod may cost per hour, by its node and by itself. After choose().
   static std::optional<base::Money> price_cap(const PodEntry& entry);
+  /// The cap that stands in the way of buying what an earlier process chose and, as far as anybody knows, did not buy.
+  std::optional<core::OverCap> still_denied(const PodEntry& entry, base::Now now);
   /// A create call begins, and was answered (null: accepted).
   void asked(PodEntry& entry, base::TimePoint now);
   void answered(PodEntry& entry, const base::Error* error, base::TimePoint now);
@@ -77,6 +79,8 @@ class Placer {
 
   /// What the ledger says was spent, and what runs by it: counted from its beginning, also before its pod is known.
   void resume(const core::SpendState& state, base::Now now);
+  /// An instance that costs money was heard of. It counts, unless it does already; also one that has no pod.
+  void found(const core::SpendState::Open& open, base::Now now);
   /// Nothing is billed under the tag any more.
   void stopped(const base::ProviderName& provider, const base::InstanceTag& tag, base::Now now);
   /// From now on what decides is written there, too. It outlives this; to be called before anything else.
@@ -106,6 +110,7 @@ class Placer {
              std::string message = {});
   void learn_course(PodEntry& entry, base::TimePoint now);
   void learn_end(const PodEntry& entry, base::TimePoint now);
+  core::Purchase adopted(const PodEntry& entry, const model::Placement& placement) const;
   void adopt(PodEntry& entry, const model::Placement& placement, base::Now now);
   void end(PodEntry& entry, base::Now now);
   void show(const base::ProviderName& provider);
@@ -116,7 +121,7 @@ class Placer {
   core::Selector selector_;
   bool capped_;
   core::SpendGuard spend_;
-  std::set<base::InstanceTag> resumed_;  // open by the ledger; no record stands for them yet
+  std::set<base::InstanceTag> resumed_;  // open by the ledger; no record stands for them (yet)
   base::Metrics& metrics_;
   DecisionLog* log_ = nullptr;
   std::unordered_map<std::uint64_t, Look> looks_;  // by Shape::hash, or Query::pods

@@ -206,13 +206,18 @@ async::Loop PodController::create(Job job) {
   // Nothing may be awaited between this look at the lease and the call.
   const base::Deadline deadline = d_.timers->now() + d_.create_deadline;
   // What is carried on with is bought already.
-  if (!d_.ledger->ready() && !std::holds_alternative<model::Booting>(entry->record.stage)) {
+  const bool exists = std::holds_alternative<model::Booting>(entry->record.stage);
+  if (!d_.ledger->ready() && !exists) {
     co_return post(job.uid, core::event::CreateFailed{
                                 base::Error(base::ErrorKind::kUnavailable, "the ledger cannot be read or written")});
   }
   if (!d_.lease_covers(deadline)) {
     co_return post(job.uid, core::event::CreateFailed{base::Error(
                                 base::ErrorKind::kUnavailable, "the installation lease does not cover the purchase")});
+  }
+  // The intents of an earlier process are more than it could buy: of some it was told that they are sold out.
+  if (const auto over = d_.placer->still_denied(*entry, d_.timers->both()); over && !exists) {
+    co_return post(job.uid, core::event::CreateFailed{base::Error(base::ErrorKind::kNoCapacity, over->message())});
   }
   d_.placer->asked(*entry, d_.timers->now());
   auto instance = co_await provider->create(placement, *pod, deadline);

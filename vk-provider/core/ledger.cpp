@@ -12,6 +12,8 @@ using std::chrono::microseconds;
 using std::chrono::seconds;
 
 constexpr __int128 kMicrosPerHour = 3'600'000'000;
+// A claim that is younger shows what an order has done.
+constexpr base::Duration kOrderWorks = std::chrono::seconds(30);
 
 /// Rounded up: a fraction of a micro-dollar is charged.
 Money price_of(microseconds time, Money per_hour) {
@@ -88,6 +90,7 @@ void Ledger::start(Item& item, WallTime begin, std::optional<base::TimePoint> ea
   // The provider's clock may differ from ours: not by more than is possible.
   const base::TimePoint begun = now.steady - std::max<base::Duration>(now.wall - begin, base::Duration(0));
   item.begun = earliest ? std::max(begun, *earliest) : begun;
+  item.presumed = false;
 }
 
 void Ledger::end(Item& item, WallTime at) {
@@ -101,6 +104,18 @@ void Ledger::end(Item& item, WallTime at) {
 bool Ledger::follow_state(Item& item, const model::Instance& instance, bool unbilled_stopped, base::Now now) {
   LedgerEntry& e = item.entry;
   const bool stopped = unbilled_stopped && instance.state == model::InstanceState::kExited;
+  if (item.presumed) {
+    const auto started = started_after(instance, e.until);
+    if (started) start(item, *started, {}, now);
+    if (started && !stopped) return true;
+    if (!started && stopped) {
+      // A claim may be older than the order.
+      if (now.steady - item.begun <= kOrderWorks) return false;
+      item.presumed = false;
+      e.begin.reset();
+      return true;
+    }
+  }
   if (e.begin && stopped) {
     end(item, std::max(*e.begin, ended_at(instance).value_or(time_of(item, now))));
     return true;
@@ -174,6 +189,18 @@ Ledger::Changed Ledger::see(const model::Instance& instance, const base::PodUid&
   return changed ? Changed{key} : Changed();
 }
 
+Ledger::Changed Ledger::may_run(const model::InstanceRef& ref, base::TimePoint asked, base::Now now) {
+  Changed changed;
+  for (auto it = items_.lower_bound({ref, base::InstanceTag()}); it != items_.end() && it->first.first == ref; ++it) {
+    Item& item = it->second;
+    if (item.entry.gone || item.entry.begin) continue;
+    start(item, std::max(item.entry.until, now.wall - whole_micros(now.steady - asked)), asked, now);
+    item.presumed = true;
+    changed.push_back(it->first);
+  }
+  return changed;
+}
+
 Ledger::Changed Ledger::gone(const model::InstanceRef& ref, base::Now now, const LedgerKey* but) {
   Changed changed;
   for (auto it = items_.lower_bound({ref, base::InstanceTag()}); it != items_.end() && it->first.first == ref; ++it) {
@@ -214,6 +241,19 @@ void Ledger::accrue(base::Now now, const std::function<void(const LedgerEntry&, 
 
 // ---- what the spend guard goes on with
 
+SpendState::Open open_of(const LedgerEntry& e) {
+  SpendState::Open open;
+  open.purchase.tag = e.tag;
+  open.purchase.ns = e.of.ns.str();
+  open.purchase.provider = e.ref.provider;
+  open.purchase.node = e.of.node.str();
+  open.purchase.per_hour = e.per_hour;
+  open.purchase.grain = e.grain;
+  open.purchase.minimum = e.minimum;
+  open.since = e.begin.value_or(e.until);
+  return open;
+}
+
 SpentSums::SpentSums(base::Now now) : now_(now) {
   const auto day = std::chrono::floor<std::chrono::days>(now.wall);
   const std::chrono::year_month_day date(day);
@@ -227,16 +267,7 @@ void SpentSums::add(const LedgerEntry& e) {
   LedgerEntry ended = e;
   if (e.begin) {
     // The period that runs is taken up as a purchase; what was before it is spent.
-    SpendState::Open open;
-    open.purchase.tag = e.tag;
-    open.purchase.ns = e.of.ns.str();
-    open.purchase.provider = e.ref.provider;
-    open.purchase.node = e.of.node.str();
-    open.purchase.per_hour = e.per_hour;
-    open.purchase.grain = e.grain;
-    open.purchase.minimum = e.minimum;
-    open.since = *e.begin;
-    state_.open.push_back(std::move(open));
+    state_.open.push_back(open_of(e));
     ended.begin.reset();
     ended.until = std::max(e.until, e.opened);
   }

@@ -75,14 +75,18 @@ class Ledger {
     base::TimePoint begun{};   // of the period that runs, by our clock
     base::TimePoint learnt{};  // when it was first heard of
     base::Money told;          // what the counters have seen of it
+    bool presumed = false;     // the period that runs was begun by may_run()
   };
   using Items = std::map<LedgerKey, Item>;
   using Changed = std::vector<LedgerKey>;
 
-  /// A claim of the provider. `earliest`: it cannot have begun before (our create call). `unbilled_stopped`: the
+  /// A claim of the provider. `earliest`: it cannot have begun before (our choice). `unbilled_stopped`: the
   /// provider keeps stopped instances, and bills nothing for them. The entries that are new or other ones now.
   Changed see(const model::Instance& instance, const base::PodUid& uid, const LedgerOwner& of, bool unbilled_stopped,
               std::optional<base::TimePoint> earliest, base::Now now);
+  /// A container of it was told at `asked` to run, and may do so: a stopped instance costs money from then on, until a
+  /// claim says how it was. The entries that are other ones now.
+  Changed may_run(const model::InstanceRef& ref, base::TimePoint asked, base::Now now);
   /// The provider says "not found". The entries that were not gone before.
   Changed gone(const model::InstanceRef& ref, base::Now now) { return gone(ref, now, nullptr); }
   /// An entry that an earlier process wrote. It wins over what was heard meanwhile: later claims bring it up to date.
@@ -107,6 +111,9 @@ class Ledger {
 
   Items items_;
 };
+
+/// The period of an entry that runs, as the spend guard counts it.
+SpendState::Open open_of(const LedgerEntry& entry);
 
 /// What was spent in the windows of now by entries of a ledger, as the spend guard takes it up again.
 class SpentSums {

@@ -124,6 +124,7 @@ class SpendGuard {
 
   base::Money burn(SpendScope scope, const std::string& name) const;                            // per hour, now
   base::Money spent(SpendScope scope, const std::string& name, SpendSpan span, base::Now now);  // so far, in the window
+  bool counts(const base::InstanceTag& tag) const { return reserved_.contains(tag); }
   size_t open() const { return reserved_.size(); }
 
  private:

@@ -89,9 +89,15 @@ void Active::make_ledger() {
     const control::PodEntry* const entry = pods_->pods().find(uid);
     return entry == nullptr ? nullptr : &entry->record;
   };
+  deps.bought_after = [this](const base::PodUid& uid, const base::InstanceTag& tag) -> std::optional<base::TimePoint> {
+    const control::PodEntry* const entry = pods_->pods().find(uid);
+    if (entry == nullptr || !entry->launch || entry->launch->tag != tag) return std::nullopt;
+    return entry->launch->reserved;
+  };
   deps.owned = [this](const base::PodUid& uid, int attempt) { return pods_->owns(uid, attempt); };
   deps.settled = [this](const base::PodUid& uid) { pods_->entry_closed(uid); };
   deps.restored = [this](const core::SpendState& state) { placer_->resume(state, d_.timers->both()); };
+  deps.runs = [this](const core::LedgerEntry& entry) { placer_->found(core::open_of(entry), d_.timers->both()); };
   deps.stopped = [this](const core::LedgerEntry& entry) {
     placer_->stopped(entry.ref.provider, entry.tag, d_.timers->both());
   };

@@ -13,9 +13,11 @@ namespace spillway::provider {
 class Bookkeeper {
  public:
   virtual ~Bookkeeper() = default;
-  /// A create call that began at `asked` was accepted, or had been before.
+  /// A create call was accepted, or had been before.
   virtual void bought(const ProviderInfo& info, const model::Placement& placement, const model::PodSpec& pod,
-                      const model::Instance& instance, base::TimePoint asked) = 0;
+                      const model::Instance& instance) = 0;
+  /// A call that began at `asked` told a container of it to run, and was not refused: it may.
+  virtual void started(const model::InstanceRef& ref, base::TimePoint asked) = 0;
   virtual void seen(const ProviderInfo& info, const model::Instance& instance) = 0;
   virtual void listed(const ProviderInfo& info, const OwnedList& list, base::TimePoint began) = 0;
   /// The answer to a get. Nothing else is proof.

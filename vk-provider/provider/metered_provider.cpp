@@ -61,12 +61,11 @@ async::Task<std::vector<model::Offer>> MeteredProvider::list_offers(base::Deadli
 
 async::Task<model::Instance> MeteredProvider::create(model::Placement placement, model::ResolvedPod pod,
                                                      base::Deadline deadline) {
-  const base::TimePoint asked = clock_.now();
   const model::Placement intent = placement;
   const model::PodSpecPtr spec = pod.spec;
   auto instance = co_await measure(
       "create", inner_->create(std::move(placement), std::move(pod), capped(deadline, kCreateDeadline)));
-  if (instance && books_ != nullptr && spec) books_->bought(info(), intent, *spec, *instance, asked);
+  if (instance && books_ != nullptr && spec) books_->bought(info(), intent, *spec, *instance);
   co_return instance;
 }
 
@@ -118,9 +117,12 @@ async::Task<std::vector<Sample>> MeteredProvider::samples(base::Deadline deadlin
 async::Task<void> MeteredProvider::control_container(model::InstanceRef ref, std::string container,
                                                      ContainerAction action, std::chrono::seconds grace,
                                                      base::Deadline deadline) {
-  co_return co_await measure("control_container",
-                             inner_->control_container(std::move(ref), std::move(container), action, grace,
-                                                       capped(deadline, kControlDeadline)));
+  const base::TimePoint asked = clock_.now();
+  auto done = co_await measure("control_container", inner_->control_container(ref, std::move(container), action, grace,
+                                                                              capped(deadline, kControlDeadline)));
+  const bool may = done || done.error().kind == base::ErrorKind::kUnknownOutcome;
+  if (may && books_ != nullptr && action != ContainerAction::kStop) books_->started(ref, asked);
+  co_return done;
 }
 
 async::Task<void> MeteredProvider::put_files(model::InstanceRef ref, std::vector<model::ResolvedFile> files,

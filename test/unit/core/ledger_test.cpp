@@ -108,6 +108,37 @@ TEST_CASE("ledger: what is kept stopped costs nothing, and each run is a period 
   CHECK(book.cost(after(3h)) == dollars("0.035"));
 }
 
+TEST_CASE("ledger: what was told to run again costs money, whether or not a claim comes") {
+  Book book;
+  const auto told = [&](base::Duration at) {
+    return !book.ledger.may_run(instance("1").ref, after(at).steady, after(at + 200ms)).empty();
+  };
+  book.see(instance("3.60"), kNoon);
+  CHECK_FALSE(told(1s));  // it runs
+  model::Instance stopped = instance("3.60", InstanceState::kExited);
+  stopped.containers = {ran(1s, 10s)};
+  book.see(stopped, after(14s));
+
+  // A claim that is older than the order says nothing of it; one that names the run says all.
+  CHECK(told(20s));
+  CHECK_FALSE(book.see(stopped, after(21s)));
+  CHECK(book.cost(after(25s)) == dollars("0.015"));
+  stopped.containers = {ran(22s, 24s)};
+  CHECK(book.see(stopped, after(26s)));
+  CHECK(book.cost(after(1h)) == dollars("0.012"));
+
+  // It was told, and did not run.
+  CHECK(told(100s));
+  CHECK(book.see(stopped, after(131s)));
+  CHECK(book.cost(after(1h)) == dollars("0.012"));
+
+  // Nobody ever heard of it again.
+  CHECK(told(200s));
+  CHECK(book.gone(after(210s)));
+  CHECK(book.cost(after(1h)) == dollars("0.022"));
+  CHECK_FALSE(told(220s));
+}
+
 TEST_CASE("ledger: where a stopped instance is billed, it is") {
   Book book;
   book.see(instance("3.60"), kNoon);
