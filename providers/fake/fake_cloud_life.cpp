@@ -199,7 +199,7 @@ void FakeCloud::end_container(Machine& m, size_t index, int exit_code, bool oom,
   c.reason = oom ? "OOMKilled" : (exit_code == 0 ? "Completed" : "Error");
   if (m.view.state == InstanceState::kRunning && is_over(m.view)) {
     m.view.state = InstanceState::kExited;
-    stop_meter(m, at);
+    if (!settings_.bills_stopped) stop_meter(m, at);
   }
   tell(settings_, m.view, m.foreign, Sight::What::kChanged, at);
 }

@@ -39,6 +39,8 @@ struct CloudSettings {
   /// False: as with most real clouds, a tag that was used before buys a second instance. A provider over such a cloud
   /// has to look for the tag first.
   bool unique_tags = true;
+  /// What has exited costs money until it is terminated. False: each run is a period of its own.
+  bool bills_stopped = false;
   /// Called for every instance that comes, changes or goes, in the order in which it happens. Must not call back.
   std::function<void(const Sight&)> observer;
 };

@@ -22,7 +22,8 @@ std::string check_pod(const Facts& facts, const Users& users, const PodFacts& po
     case Phase::kPending: break;
   }
   const Course course = shapes().at(users.owners().at(static_cast<size_t>(pod.owner)).shape).course;
-  if (course == Course::kWaits || (scarce && pod.waits_for == "NoCapacity")) return {};
+  const bool nothing_to_buy = pod.waits_for == "NoCapacity" || pod.waits_for == "BudgetExceeded";
+  if (course == Course::kWaits || (scarce && nothing_to_buy)) return {};
   if (course == Course::kFails && pod.waits_for == "LaunchBackOff") return {};
   return who + " is still pending: " + pod.waits_for;
 }

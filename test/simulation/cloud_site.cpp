@@ -23,6 +23,7 @@ fake::CloudSettings settings_of(std::uint64_t seed, const CloudTraits& traits,
   settings.boot_time = std::chrono::milliseconds(traits.boot);
   settings.price_step = std::chrono::milliseconds(traits.step);
   settings.price_permille = static_cast<int>(traits.permille);
+  settings.bills_stopped = traits.keeps == 0;
   settings.unique_tags = traits.unique != 0;
   if (traits.stock > 0) {
     for (fake::CloudOffer& offer : settings.offers) offer.stock = static_cast<int>(traits.stock);

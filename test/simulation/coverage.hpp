@@ -20,6 +20,7 @@ namespace spillway::simulation {
   X(kLost, "a pod lost its instance")                             \
   X(kPreempted, "an instance was taken back")                     \
   X(kTooDear, "an instance was too dear")                         \
+  X(kBudgetFull, "the budget was used up")                        \
   X(kSecondAttempt, "a pod got a second attempt")                 \
   X(kForced, "a pod was deleted by force")                        \
   X(kDeletedWhileDown, "a pod was deleted while no daemon ran")   \

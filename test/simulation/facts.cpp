@@ -143,6 +143,10 @@ InstanceFacts& Facts::instance_seen(int cloud, const providers::fake::Sight& sig
   } else {
     ended_well_.erase(facts.tag);
   }
+  const bool billed = !facts.foreign && !facts.exited && sight.what != providers::fake::Sight::What::kGone;
+  burn_ -= facts.burn;
+  facts.burn = billed ? instance.price_per_hour.value_or(base::Money()).micros() : 0;
+  burn_ += facts.burn;
   return facts;
 }
 
@@ -154,6 +158,8 @@ void Facts::instance_gone(int cloud, const std::string& id, base::TimePoint now)
     pod->second.erase(it->first);
     if (pod->second.empty()) by_pod_.erase(pod);
   }
+  burn_ -= it->second.burn;
+  if (!it->second.foreign) knew_[it->first] = std::move(it->second.told);
   instances_.erase(it);
 }
 
@@ -175,6 +181,13 @@ void Facts::told(int cloud, std::span<const model::Instance> shown, const std::s
     const auto it = instances_.find(key(cloud, instance.ref.id.str()));
     if (it != instances_.end()) it->second.told.insert(daemon);
   }
+}
+
+const std::set<std::string>& Facts::who_knew(int cloud, const std::string& id) const {
+  static const std::set<std::string> kNobody;
+  if (const InstanceFacts* instance = find_instance(cloud, id)) return instance->told;
+  const auto it = knew_.find(key(cloud, id));
+  return it == knew_.end() ? kNobody : it->second;
 }
 
 bool Facts::any_instance(int cloud, base::TimePoint before) const {

@@ -62,6 +62,7 @@ struct InstanceFacts {
   bool exited = false;
   bool exit_zero = false;  // all its containers ended with 0
   bool over_cap = false;
+  std::int64_t burn = 0;  // micro-dollars per hour that it costs now
   bool ran = false;
   base::TimePoint since;
   base::TimePoint ending_since;
@@ -99,10 +100,14 @@ class Facts {
   void listed(int cloud, const std::vector<model::Instance>& shown, base::TimePoint since_before);
   /// These were shown to a daemon, which knows of them from now on.
   void told(int cloud, std::span<const model::Instance> shown, const std::string& daemon);
+  /// The daemons that were ever shown this instance, also when it is gone.
+  const std::set<std::string>& who_knew(int cloud, const std::string& id) const;
   /// Existing instances of one pod.
   std::vector<const InstanceFacts*> instances_of(const std::string& uid) const;
   /// Whether a cloud has held one of ours since before that.
   bool any_instance(int cloud, base::TimePoint before) const;
+  /// What all of ours cost now, in micro-dollars per hour.
+  std::int64_t burn() const { return burn_; }
   /// All that exist, by cloud and id.
   const std::map<std::string, InstanceFacts>& instances() const { return instances_; }
   /// Whether the last sight of a tag's instance had all containers ended with 0.
@@ -121,8 +126,10 @@ class Facts {
   std::uint64_t created_ = 0;
   std::deque<base::TimePoint> gone_at_;
   std::map<std::string, InstanceFacts> instances_;
+  std::int64_t burn_ = 0;
   std::unordered_map<std::string, std::set<std::string>> by_pod_;  // keys of instances by UID
   std::set<std::string> ended_well_;
+  std::unordered_map<std::string, std::set<std::string>> knew_;  // by key, of instances that are gone
 };
 
 }  // namespace spillway::simulation

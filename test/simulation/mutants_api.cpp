@@ -161,6 +161,21 @@ class LazyNodeLease final : public Passing {
   }
 };
 
+/// The ledger is begun, and nothing is added to it.
+class LazyLedger final : public Passing {
+ public:
+  using Passing::Passing;
+  async::Task<kube::KubeResponse> send(kube::KubeRequest request, base::Deadline deadline) override {
+    const bool entry =
+        request.method == net::Method::kPut && request.target.find("/spillway-ledger-") != std::string::npos;
+    if (!entry) co_return co_await inner().send(std::move(request), deadline);
+    kube::KubeResponse answer;
+    answer.status = 200;
+    answer.body = std::move(request.body);
+    co_return answer;
+  }
+};
+
 /// Nobody is named as the owner of a pod. A word of the same length, so that what follows stays where it is.
 void hide_owners(std::string& text) {
   constexpr std::string_view kOwners = "\"ownerReferences\"";
@@ -217,6 +232,7 @@ std::vector<Mutant> api_mutants() {
       Mutant("old-status-last", "lets an older status overtake a newer one", wrapped<OldLast>),
       Mutant("lease-is-free", "takes the lease although another daemon holds it", wrapped<FreeLease>),
       Mutant("lazy-node-lease", "does not renew the lease of its node", wrapped<LazyNodeLease>),
+      Mutant("lazy-ledger", "does not write down what its instances cost", wrapped<LazyLedger>),
       Mutant("pod-is-owner", "slows down a pod that failed, and not the controller that makes the next",
              wrapped<Ownerless>),
   };

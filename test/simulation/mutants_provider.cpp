@@ -134,6 +134,33 @@ class NoReadBack final : public PassingProvider {
   }
 };
 
+void read_a_tenth(model::Instance& instance) {
+  if (instance.price_per_hour)
+    instance.price_per_hour = base::Money::from_micros(instance.price_per_hour->micros() / 10);
+}
+
+/// The price of ten is read as the price of one.
+class WrongUnit final : public PassingProvider {
+ public:
+  using PassingProvider::PassingProvider;
+  async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
+                                      base::Deadline deadline) override {
+    auto instance = co_await inner().create(std::move(placement), std::move(pod), deadline);
+    if (instance) read_a_tenth(*instance);
+    co_return instance;
+  }
+  async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
+    auto list = co_await inner().list_owned(std::move(tag_prefix), deadline);
+    if (list) std::ranges::for_each(list->instances, read_a_tenth);
+    co_return list;
+  }
+  async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override {
+    auto instance = co_await inner().get(std::move(ref), deadline);
+    if (instance) read_a_tenth(*instance);
+    co_return instance;
+  }
+};
+
 /// Asks ten times where once is enough.
 class Nervous final : public PassingProvider {
  public:
@@ -168,6 +195,7 @@ std::vector<Mutant> provider_mutants() {
       Mutant("no-tag-check", "takes other people's instances for its own", wrapped<NoTagCheck>),
       Mutant("exit-zero", "takes an unknown exit code for success", wrapped<ExitZero>),
       Mutant("no-read-back", "does not read back what an instance costs", wrapped<NoReadBack>),
+      Mutant("wrong-unit", "reads a tenth of what an instance costs", wrapped<WrongUnit>),
       Mutant("nervous", "lists without end", wrapped<Nervous>),
       Mutant("other-key", "buys under another key than it wrote down", wrapped<OtherKey>),
   };

@@ -60,7 +60,8 @@ struct Settings {
   std::int64_t length = 240'000;  // until everybody becomes calm
   std::int64_t latency = 10;      // of the API server, at most, when nothing is wrong
   std::int64_t standby = 0;       // a second daemon from the beginning
-  std::int64_t cap = 0;           // micro-dollars per hour; 0: none
+  std::int64_t cap = 0;           // micro-dollars per hour of a pod; 0: none
+  std::int64_t budget = 0;        // the same of all that runs at once; 0: none
 };
 
 struct CloudTraits {

@@ -68,8 +68,15 @@ Plan draw_plan(std::uint64_t seed) {
   // About the price of what is bought most.
   plan.settings.standby = dice.chance(40) ? 1 : 0;
   if (dice.chance(60)) plan.settings.cap = dice.between(300'000, 1'500'000);
+  // Room for a few of them. A price that walks may pass any limit; half of these worlds have none of that.
+  Stream money(seed, "budget");
+  if (money.chance(40)) plan.settings.budget = money.between(1'000'000, 8'000'000);
+  const bool honest = plan.settings.budget > 0 && money.chance(60);
   const std::int64_t clouds = dice.between(1, 3);
-  for (std::int64_t i = 0; i < clouds; ++i) plan.clouds.push_back(draw_cloud(dice));
+  for (std::int64_t i = 0; i < clouds; ++i) {
+    plan.clouds.push_back(draw_cloud(dice));
+    if (honest) plan.clouds.back().step = plan.clouds.back().permille = 0;
+  }
 
   const Verb& owner = *find_verb("owner");
   const std::vector<int> shape_weights = draw_mixture(dice, shapes());
@@ -89,6 +96,7 @@ Plan draw_plan(std::uint64_t seed) {
     const Verb& verb = verbs().at(static_cast<size_t>(draw_weighted(dice, verb_weights)));
     plan.steps.push_back(draw_step(dice, verb, 0, plan.settings.length));
   }
+  if (honest) std::erase_if(plan.steps, [](const Step& step) { return step.verb == find_verb("overcharge"); });
   std::ranges::sort(plan.steps, {}, &Step::at);
   return plan;
 }

@@ -21,12 +21,13 @@ struct Member {
   std::int64_t most;
 };
 
-constexpr std::array<Member<Settings>, 5> kSettings{{
+constexpr std::array<Member<Settings>, 6> kSettings{{
     {"nodes", &Settings::nodes, 1, 4},
     {"length", &Settings::length, 1'000, kLongest},
     {"latency", &Settings::latency, 0, 60'000},
     {"standby", &Settings::standby, 0, 1},
     {"cap", &Settings::cap, 0, 1'000'000'000},
+    {"budget", &Settings::budget, 0, 1'000'000'000},
 }};
 
 constexpr std::array<Member<CloudTraits>, 9> kTraits{{

@@ -145,6 +145,13 @@ std::string too_dear_ends(const Facts& facts, const Moment& moment) {
   return {};
 }
 
+// The limit holds whatever is unknown: what may have been bought counts, also what a dead daemon bought.
+std::string budget_kept(const Facts&, const Burn& burn) {
+  if (burn.now <= burn.limit) return {};
+  return "$" + base::Money::from_micros(burn.now).to_dollars() + " per hour run, of at most $" +
+         base::Money::from_micros(burn.limit).to_dollars();
+}
+
 // What is written on a pod is about that pod, not about one that had its name before.
 std::string about_itself(const Facts&, const PodWrite& write) {
   if (!write.object) return {};
@@ -242,6 +249,7 @@ constexpr Rule make(std::string_view name) {
   if constexpr (std::is_same_v<Signature, decltype(rule.purchase)>) rule.purchase = Check;
   if constexpr (std::is_same_v<Signature, decltype(rule.touch)>) rule.touch = Check;
   if constexpr (std::is_same_v<Signature, decltype(rule.sight)>) rule.sight = Check;
+  if constexpr (std::is_same_v<Signature, decltype(rule.burn)>) rule.burn = Check;
   if constexpr (std::is_same_v<Signature, decltype(rule.rate)>) rule.rate = Check;
   if constexpr (std::is_same_v<Signature, decltype(rule.moment)>) rule.moment = Check;
   return rule;
@@ -264,6 +272,7 @@ const std::vector<Rule>& rules() {
       make<intent_on_living>("no intent for a pod that ends"),
       make<about_itself>("a status is about its own pod"),
       make<too_dear_ends>("what is too dear is given back"),
+      make<budget_kept>("the budget is never passed"),
       make<few_calls>("few calls of a provider"),
       make<node_ready>("the node is Ready"),
       make<failing_owner_waits>("a failing owner is launched for ever more slowly"),

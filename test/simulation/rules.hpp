@@ -34,6 +34,13 @@ struct Purchase {
   std::string buyer;   // the daemon's name in that lease, without its random part
 };
 
+/// What all instances of ours cost once one more has appeared, where an installation has a limit and prices stand
+/// still.
+struct Burn {
+  std::int64_t now = 0;  // micro-dollars per hour
+  std::int64_t limit = 0;
+};
+
 /// Something that a daemon does to one instance: terminate it, or control its containers.
 struct Touch {
   const InstanceFacts* instance = nullptr;  // null: there is none of that id
@@ -63,6 +70,7 @@ struct Rule {
   std::string (*purchase)(const Facts&, const Purchase&) = nullptr;
   std::string (*touch)(const Facts&, const Touch&) = nullptr;
   std::string (*sight)(const Facts&, const InstanceFacts&) = nullptr;
+  std::string (*burn)(const Facts&, const Burn&) = nullptr;
   std::string (*rate)(const Facts&, const CallRate&) = nullptr;
   std::string (*moment)(const Facts&, const Moment&) = nullptr;
 };

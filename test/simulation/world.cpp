@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "test/simulation/books.hpp"
 #include "test/simulation/calm.hpp"
 #include "vk-provider/net/digest.hpp"
 
@@ -20,7 +21,15 @@ constexpr base::Duration kLookEvery = seconds(5);
 // The longest back-off of all that may have to run out is an hour (an offer that failed).
 constexpr base::Duration kCalmWithin = minutes(75);
 constexpr base::Duration kGoneWithin = minutes(30);
+constexpr base::Duration kClosesWithin = minutes(5);
 constexpr base::Duration kStopsWithin = seconds(12);
+
+/// What was listed is what is charged.
+bool prices_stand(const Plan& plan) {
+  const Verb* const overcharge = find_verb("overcharge");
+  return std::ranges::all_of(plan.clouds, [](const CloudTraits& c) { return c.step == 0; }) &&
+         std::ranges::none_of(plan.steps, [&](const Step& step) { return step.verb == overcharge; });
+}
 
 daemon::Config make_config(const Plan& plan) {
   daemon::Config config;
@@ -39,6 +48,7 @@ daemon::Config make_config(const Plan& plan) {
     if (plan.settings.cap > 0) node.max_price_per_hour = base::Money::from_micros(plan.settings.cap);
     config.nodes.push_back(std::move(node));
   }
+  if (plan.settings.budget > 0) config.spend.installation.per_hour = base::Money::from_micros(plan.settings.budget);
   for (size_t i = 0; i < plan.clouds.size(); ++i) {
     daemon::ProviderConfig provider;
     provider.name = base::ProviderName(fmt::format("cloud{}", i));
@@ -51,7 +61,8 @@ daemon::Config make_config(const Plan& plan) {
 
 /// Whether some pod may find nothing that it can buy, for ever.
 bool is_scarce(const Plan& plan) {
-  return plan.settings.cap > 0 || std::ranges::any_of(plan.clouds, [](const CloudTraits& c) { return c.stock > 0; });
+  return plan.settings.cap > 0 || plan.settings.budget > 0 ||
+         std::ranges::any_of(plan.clouds, [](const CloudTraits& c) { return c.stock > 0; });
 }
 
 model::Ownership make_ownership(const daemon::Config& config) {
@@ -70,7 +81,8 @@ World::World(Plan plan, Options options)
       api_(plan_.seed, milliseconds(plan_.settings.latency), server_, facts_, coverage_),
       users_(plan_.seed, plan_.settings.nodes, api_, facts_, coverage_),
       order_(plan_.seed, "order"),
-      dice_(plan_.seed, "world") {
+      dice_(plan_.seed, "world"),
+      prices_stand_(prices_stand(plan_)) {
   for (size_t i = 0; i < plan_.clouds.size(); ++i) {
     clouds_.emplace_back(plan_.seed, static_cast<int>(i), plan_.clouds[i], base::Now{agenda_.now(), agenda_.wall()},
                          [this, i](const providers::fake::Sight& sight) { seen(clouds_[i], sight); });
@@ -182,6 +194,8 @@ void World::finish() {
     const std::string bill = still_billed(site, agenda_.now());
     if (!bill.empty()) return violate("nothing is billed in the end", bill);
   }
+  run_until_calm(kClosesWithin, "the ledger is the invoice", [this] { return audit(); });
+  if (violation_) return;
   closing_ = true;
   for (Machine& machine : machines_) machine.stop();
   run_until_calm(kStopsWithin, "a daemon stops in time", [this] {
@@ -189,6 +203,19 @@ void World::finish() {
         std::ranges::find_if(machines_, [](const Machine& m) { return m.state() != Machine::State::kEnded; });
     return it == machines_.end() ? std::string() : it->name() + " still runs";
   });
+}
+
+/// The ledger outlives pods and instances.
+std::string World::audit() {
+  // A restart measures what runs by the wall clock.
+  const Verb* const jump = find_verb("jump");
+  if (std::ranges::any_of(plan_.steps, [&](const Step& step) { return step.verb == jump; })) return {};
+  const auto ledger = read_ledger(api_.model());
+  if (!ledger) return ledger.error().message;
+  for (CloudSite& site : clouds_) {
+    if (std::string wrong = misbilled(facts_, site, *ledger, harmed_, agenda_.now()); !wrong.empty()) return wrong;
+  }
+  return {};
 }
 
 void World::violate(std::string_view rule, std::string what) {

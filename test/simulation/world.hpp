@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
@@ -95,6 +96,7 @@ class World {
   void look();
   void make_peace();
   void finish();
+  std::string audit();
 
   void arrive(Machine& from, const ApiFate& fate, const kube::KubeRequest& request,
               const std::shared_ptr<Exchange<kube::KubeResponse>>& exchange);
@@ -102,6 +104,7 @@ class World {
   void note_lease(const kube::KubeRequest& request);
   void note_write(const PodWrite& write);
   void note_owner(const PodWrite& write);
+  void check_burn();
   void seen(CloudSite& site, const providers::fake::Sight& sight);
   void violate(std::string_view rule, std::string what);
 
@@ -121,9 +124,11 @@ class World {
   Stream order_;
   Stream dice_;
   std::optional<Violation> violation_;
-  bool closing_ = false;  // nobody starts a daemon any more
-  std::string identity_;  // in the installation's lease
-  std::string holder_;    // of it: the daemon's name
+  bool prices_stand_ = false;
+  bool closing_ = false;          // nobody starts a daemon any more
+  std::set<std::string> harmed_;  // daemons that were killed or frozen
+  std::string identity_;          // in the installation's lease
+  std::string holder_;            // of it: the daemon's name
   std::string good_holder_;
   base::TimePoint good_since_{};
   std::map<std::string, base::TimePoint> node_leases_;

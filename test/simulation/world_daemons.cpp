@@ -26,6 +26,7 @@ void World::kill_daemon(std::int64_t which, int handlers, base::Duration restart
   coverage_.reach(Counter::kKilled);
   if (machine->buying > 0) coverage_.reach(Counter::kKilledBuying);
   trace_.note("kill", machine->name(), handlers);
+  harmed_.insert(machine->name());
   if (handlers == 0 || machine->host().frozen()) {
     machine->kill();
   } else {
@@ -51,6 +52,7 @@ void World::kill_stopping_daemon(std::int64_t which, int handlers, base::Duratio
   Machine* const machine = running(which);
   if (machine == nullptr || machine->host().frozen()) return;
   trace_.note("stop-kill", machine->name(), handlers);
+  harmed_.insert(machine->name());
   machine->stop();
   machine->kill_after(handlers);
   users_.daemon_runs = running(0) != nullptr;
@@ -61,6 +63,7 @@ void World::freeze_daemon(std::int64_t which, base::Duration how_long) {
   Machine* const machine = running(which);
   if (machine == nullptr || machine->host().frozen()) return;
   trace_.note("freeze", machine->name());
+  harmed_.insert(machine->name());
   machine->host().freeze(true);
   agenda_.after(how_long, [this, machine] {
     machine->host().freeze(false);

@@ -218,9 +218,21 @@ void World::seen(CloudSite& site, const fake::Sight& sight) {
     if (rule.sight == nullptr) continue;
     if (std::string wrong = rule.sight(facts_, instance); !wrong.empty()) violate(rule.name, std::move(wrong));
   }
+  if (sight.what == fake::Sight::What::kAppeared) check_burn();
   const bool gone = sight.what == fake::Sight::What::kGone;
   if (gone && instance.ending && sight.at - instance.ending_since > kSlowestStop) coverage_.reach(Counter::kStuck);
   if (gone) facts_.instance_gone(site.index, instance.id, agenda_.now());
+}
+
+void World::check_burn() {
+  if (plan_.settings.budget == 0 || !prices_stand_) return;
+  const Burn burn{facts_.burn(), plan_.settings.budget};
+  // What is left is less than the cheapest offer that anybody asks for.
+  if (burn.limit - burn.now < 300'000) coverage_.reach(Counter::kBudgetFull);
+  for (const Rule& rule : rules()) {
+    if (rule.burn == nullptr) continue;
+    if (std::string wrong = rule.burn(facts_, burn); !wrong.empty()) violate(rule.name, std::move(wrong));
+  }
 }
 
 void World::look() {
