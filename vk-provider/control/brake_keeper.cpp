@@ -22,8 +22,10 @@ std::string encode_brake(const std::vector<core::OwnerBrake::Kept>& state) {
   const auto number = [](base::WallTime t) { return t.time_since_epoch().count(); };
   std::string out;
   for (const core::OwnerBrake::Kept& k : state) {
-    out += fmt::format("{} {} {} {} {} {} {}\n", k.owner, k.failures, number(k.raised), number(k.last_failure),
-                       number(k.next_launch), k.refusals, number(k.hold_until));
+    out += fmt::format("{} {} {} {} {} {} {} {}", k.owner, k.failures, number(k.raised), number(k.last_failure),
+                       number(k.next_launch), k.refusals, number(k.hold_until), k.ns.empty() ? "-" : k.ns);
+    for (const base::WallTime t : k.failed) out += fmt::format(" {}", number(t));
+    out += "\n";
   }
   return out;
 }
@@ -45,6 +47,8 @@ base::Result<std::vector<core::OwnerBrake::Kept>> decode_brake(std::string_view 
     time(kept.next_launch);
     words >> kept.refusals;
     time(kept.hold_until);
+    if (words >> kept.ns; kept.ns == "-") kept.ns.clear();
+    while (!words.fail() && !words.eof()) time(kept.failed.emplace_back());
     if (words.fail() || kept.failures < 0 || kept.refusals < 0)
       return base::fail(base::ErrorKind::kInvalid, "line " + std::to_string(out.size()) + " is no row of the brake");
   }

@@ -2,8 +2,9 @@
 //
 // Owned by the daemon, outlived by the brake; reactor thread only. Reads it once, before anything is launched, and
 // writes what has changed every few seconds while the installation lease is ours. data.version is "1"; with another one
-// it neither guesses nor overwrites. A row is `owner failures raised last-failure next-launch refusals hold-until`,
-// with times as micro-seconds since 1970.
+// it neither guesses nor overwrites. A row is `owner failures raised last-failure next-launch refusals hold-until
+// namespace failed...`, the last ones those of failed launches, with times as micro-seconds since 1970 and `-` for no
+// namespace.
 #pragma once
 
 #include <functional>

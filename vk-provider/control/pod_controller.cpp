@@ -206,7 +206,7 @@ void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Acti
   }
   if (std::holds_alternative<a::NoteFailure>(action)) {
     const base::TimePoint launched = entry.record.entered.at(model::Stage(model::Creating{}).index());
-    return brake_.note_failure(entry.record.spec->owner_key(), launched, d_.timers->now());
+    return brake_.note_failure(entry.record.spec->owner_key(), entry.record.key().ns, launched, d_.timers->now());
   }
   if (const auto* wake = std::get_if<a::WakeAt>(&action)) {
     wakes_.add(uid, wake->when);

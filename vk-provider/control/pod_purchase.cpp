@@ -54,8 +54,12 @@ void PodController::choose(const base::PodUid& uid, PodEntry& entry) {
     return refuse(uid, entry, std::move(refusal->message), refusal->why);
   }
   if (const base::TimePoint launch_at = brake_.may_launch_at(spec.owner_key(), now); launch_at > now) {
-    return post(uid, core::event::Held{model::WaitReason::kLaunchBackOff,
-                                       "an earlier pod of the same owner failed; the next launch waits", launch_at});
+    // A pod whose own image it was goes on to say so.
+    const bool of_image = entry.record.image_failures > 0;
+    return post(uid, core::event::Held{of_image ? model::WaitReason::kImagePull : model::WaitReason::kLaunchBackOff,
+                                       of_image ? "the image could not be pulled; the next launch waits"
+                                                : "an earlier pod of the same owner failed; the next launch waits",
+                                       launch_at});
   }
   // What cannot be written down is not spent, and what an attempt has cost is written before the next one.
   if (!d_.ledger->problem().empty()) {

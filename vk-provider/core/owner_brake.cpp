@@ -3,12 +3,26 @@
 #include <algorithm>
 
 namespace spillway::core {
+namespace {
+
+constexpr base::Duration kHour = std::chrono::hours(1);
+
+/// When fewer than `most` of these times will lie within an hour; TimePoint(): at once.
+base::TimePoint fewer_at(std::vector<base::TimePoint> times, size_t most) {
+  if (times.size() < most) return {};
+  const auto kth = times.begin() + static_cast<std::ptrdiff_t>(times.size() - most);
+  std::ranges::nth_element(times, kth);
+  return *kth + kHour;
+}
+
+}  // namespace
 
 void OwnerBrake::decay(Level& level, base::TimePoint now) {
   while (level.failures > 0 && now - level.last_failure >= kQuiet) {
     --level.failures;
     level.last_failure += kQuiet;
   }
+  while (!level.failed.empty() && now - level.failed.front() >= kHour) level.failed.pop_front();
   if (level.refusals > 0 && now - level.hold_until >= kQuiet) level.refusals = 0;
 }
 
@@ -22,9 +36,25 @@ base::TimePoint OwnerBrake::hold_refused(const std::string& owner, base::TimePoi
   return level.hold_until;
 }
 
-void OwnerBrake::note_failure(const std::string& owner, base::TimePoint launched, base::TimePoint now) {
+base::TimePoint OwnerBrake::calm_at(const Level& level) const {
+  std::vector<base::TimePoint> all;
+  std::vector<base::TimePoint> of_namespace;
+  for (const auto& [owner, other] : owners_) {
+    all.insert(all.end(), other.failed.begin(), other.failed.end());
+    if (other.ns == level.ns) of_namespace.insert(of_namespace.end(), other.failed.begin(), other.failed.end());
+  }
+  std::vector<base::TimePoint> own(level.failed.begin(), level.failed.end());
+  return std::max({fewer_at(std::move(own), kFailuresOfOwner), fewer_at(std::move(of_namespace), kFailuresOfNamespace),
+                   fewer_at(std::move(all), kFailuresInAll)});
+}
+
+void OwnerBrake::note_failure(const std::string& owner, const std::string& ns, base::TimePoint launched,
+                              base::TimePoint now) {
   Level& level = owners_[owner];
   decay(level, now);
+  level.ns = ns;
+  level.failed.push_back(now);
+  if (level.failed.size() > kFailuresOfOwner) level.failed.pop_front();
   level.last_failure = now;
   ++changes_;
   // Of a generation that was launched together one failure counts. A later launch that fails counts also if it fails
@@ -47,7 +77,8 @@ base::TimePoint OwnerBrake::may_launch_at(const std::string& owner, base::TimePo
   const auto it = owners_.find(owner);
   if (it == owners_.end()) return now;
   decay(it->second, now);
-  return it->second.failures == 0 ? now : it->second.next_launch;
+  if (it->second.failures == 0) return now;
+  return std::max(it->second.next_launch, calm_at(it->second));
 }
 
 void OwnerBrake::note_launch(const std::string& owner, base::TimePoint now) {
@@ -80,6 +111,8 @@ std::vector<OwnerBrake::Kept> OwnerBrake::state(base::Now now) const {
     kept.next_launch = wall(level.next_launch);
     kept.refusals = level.refusals;
     kept.hold_until = wall(level.hold_until);
+    kept.ns = level.ns;
+    std::ranges::transform(level.failed, std::back_inserter(kept.failed), wall);
   }
   std::ranges::sort(out, {}, &Kept::owner);
   return out;
@@ -100,6 +133,8 @@ void OwnerBrake::resume(const std::vector<Kept>& state, base::Now now) {
     level.next_launch = steady(kept.next_launch, kLaunch.cap);
     level.refusals = kept.refusals;
     level.hold_until = steady(kept.hold_until, kHold.cap);
+    level.ns = kept.ns;
+    for (const base::WallTime t : kept.failed) level.failed.push_back(steady(t, base::Duration(0)));
   }
 }
 

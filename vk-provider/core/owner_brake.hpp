@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,11 +24,17 @@ class OwnerBrake {
   static constexpr base::BackoffPolicy kLaunch{std::chrono::seconds(10), std::chrono::minutes(10)};
   /// A level falls by one for each such time without a failure.
   static constexpr base::Duration kQuiet = std::chrono::minutes(10);
+  /// Behind that: once so many launches failed within an hour, a failing owner waits until that is over. Owners whose
+  /// pods run are not held by what others do.
+  static constexpr size_t kFailuresOfOwner = 12;
+  static constexpr size_t kFailuresOfNamespace = 30;
+  static constexpr size_t kFailuresInAll = 60;
 
   /// When a pod that was refused now may be Failed. Pods that are refused while a hold runs share its end.
   base::TimePoint hold_refused(const std::string& owner, base::TimePoint now);
-  /// A launch that was made at `launched` failed; TimePoint(): by an earlier process, nobody knows when.
-  void note_failure(const std::string& owner, base::TimePoint launched, base::TimePoint now);
+  /// A launch that was made at `launched` failed; TimePoint(): by an earlier process, nobody knows when. `ns`: the
+  /// owner's namespace.
+  void note_failure(const std::string& owner, const std::string& ns, base::TimePoint launched, base::TimePoint now);
   /// When the next launch may be made; `now` or earlier: at once.
   base::TimePoint may_launch_at(const std::string& owner, base::TimePoint now);
   /// A launch is made now: others of a failing owner wait for its result.
@@ -42,6 +49,8 @@ class OwnerBrake {
     base::WallTime next_launch;
     int refusals = 0;
     base::WallTime hold_until;
+    std::string ns;
+    std::vector<base::WallTime> failed;
     bool operator==(const Kept&) const = default;
   };
   /// In the order of their names.
@@ -64,7 +73,11 @@ class OwnerBrake {
     base::TimePoint next_launch{};
     int refusals = 0;
     base::TimePoint hold_until{};
+    std::string ns;
+    std::deque<base::TimePoint> failed;  // launches, within the last hour; the newest kFailuresOfOwner
   };
+  /// When fewer launches than allowed will have failed within an hour.
+  base::TimePoint calm_at(const Level& level) const;
   static void decay(Level& level, base::TimePoint now);
 
   std::unordered_map<std::string, Level> owners_;

@@ -34,7 +34,7 @@ Actions advance(model::PodRecord& record, const Event& event, base::Now now, con
 /// CrashLoopBackOff: 10 s, doubled to 5 min; forgotten after 10 min without a crash.
 inline constexpr base::BackoffPolicy kRestartBackoff{std::chrono::seconds(10), std::chrono::minutes(5)};
 inline constexpr base::Duration kRestartForgotten = std::chrono::minutes(10);
-/// ImagePullBackOff, as the kubelet has it.
-inline constexpr base::BackoffPolicy kImageBackoff{std::chrono::seconds(10), std::chrono::minutes(5)};
+/// ImagePullBackOff: a kubelet's cap is 5 min, but here each try rents a machine. In step with the owner's brake.
+inline constexpr base::BackoffPolicy kImageBackoff{std::chrono::seconds(10), std::chrono::minutes(10)};
 
 }  // namespace spillway::core

@@ -130,9 +130,10 @@ void PodStep::on(const event::Refused& e) {
 void PodStep::on(const event::Held& e) {
   if (!is<Choosing>()) return;
   // The reasons of a kubelet's events; those of our own are the words of the waiting reason.
-  const std::string_view reason = e.why == WaitReason::kConfig  ? "Failed"
-                                  : e.why == WaitReason::kMount ? "FailedMount"
-                                                                : model::to_string(e.why);
+  const std::string_view reason = e.why == WaitReason::kConfig      ? "Failed"
+                                  : e.why == WaitReason::kMount     ? "FailedMount"
+                                  : e.why == WaitReason::kImagePull ? "BackOff"
+                                                                    : model::to_string(e.why);
   tell(true, std::string(reason), e.message);
   wait(e.why, e.message, e.until);
 }
@@ -229,6 +230,8 @@ void PodStep::try_next_offer() {
 void PodStep::image_failed(const std::string& message) {
   ++r_.image_failures;
   if (ending()) return finish({});
+  // Each try has rented a machine.
+  act(action::NoteFailure{});
   tell(true, "Failed", "Failed to pull image: " + message);
   wait(WaitReason::kImagePull, message, now_.steady + base::backoff_delay(kImageBackoff, r_.image_failures));
 }

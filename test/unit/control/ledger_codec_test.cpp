@@ -86,9 +86,13 @@ TEST_CASE("brake rows: what is written is read back, and nothing else is read") 
   kept.owner = "0f1e";
   kept.failures = 3;
   kept.next_launch = *base::from_rfc3339("2026-12-01T05:00:00Z");
-  const auto read = decode_brake(encode_brake({kept, kept}));
+  core::OwnerBrake::Kept failing = kept;
+  failing.ns = "team";
+  failing.failed = {kept.next_launch, kept.next_launch + std::chrono::seconds(7)};
+  const auto read = decode_brake(encode_brake({kept, failing, kept}));
   REQUIRE(read);
-  CHECK(*read == std::vector<core::OwnerBrake::Kept>{kept, kept});
+  CHECK(*read == std::vector<core::OwnerBrake::Kept>{kept, failing, kept});
+  CHECK_FALSE(decode_brake("0f1e 0 0 0 0 0 0 team 5 x"));
   CHECK(decode_brake("")->empty());
   CHECK_FALSE(decode_brake("0f1e 3 x"));
 }
@@ -97,8 +101,8 @@ TEST_CASE("the brake goes on where it stopped, whatever the clock was set to") {
   using namespace std::chrono_literals;
   const base::Now now{base::TimePoint(1h), *base::from_rfc3339("2026-12-01T05:00:00Z")};
   core::OwnerBrake brake;
-  for (int i = 0; i < 3; ++i) brake.note_failure("a", now.steady, now.steady + 1s * i);
-  brake.note_failure("a", now.steady + 3s, now.steady + 4s);
+  for (int i = 0; i < 3; ++i) brake.note_failure("a", "team", now.steady, now.steady + 1s * i);
+  brake.note_failure("a", "team", now.steady + 3s, now.steady + 4s);
   const auto kept = brake.state(now);
   core::OwnerBrake next;
   const base::Now later{base::TimePoint(9h), now.wall + 5s};

@@ -45,28 +45,73 @@ TEST_CASE("a removed key is not due, and may be added again") {
 
 TEST_CASE("a launch of an earlier process that failed counts, and of several made together one") {
   OwnerBrake before;
-  before.note_failure("rs", kStart, kStart + 1s);
+  before.note_failure("rs", "team", kStart, kStart + 1s);
   const TimePoint second = before.may_launch_at("rs", kStart + 1s);
   before.note_launch("rs", second);
   OwnerBrake after;
   const base::Now now{second + 30s, base::WallTime(1h)};
   after.resume(before.state(now), now);
-  after.note_failure("rs", TimePoint(), now.steady);
+  after.note_failure("rs", "team", TimePoint(), now.steady);
   CHECK(after.may_launch_at("rs", now.steady) == now.steady + 20s);
-  after.note_failure("rs", TimePoint(), now.steady);
+  after.note_failure("rs", "team", TimePoint(), now.steady);
   CHECK(after.may_launch_at("rs", now.steady) == now.steady + 20s);
 
   // Nothing was launched since the failure that is known: it is the same one.
   OwnerBrake again;
   again.resume(after.state(now), now);
-  again.note_failure("rs", TimePoint(), now.steady + 1s);
+  again.note_failure("rs", "team", TimePoint(), now.steady + 1s);
   CHECK(again.may_launch_at("rs", now.steady + 1s) == now.steady + 20s);
 
   // One that was due was made, though the process died before it wrote that down.
-  again.note_failure("rs", TimePoint(), now.steady + 21s);
+  again.note_failure("rs", "team", TimePoint(), now.steady + 21s);
   CHECK(again.may_launch_at("rs", now.steady + 21s) == now.steady + 61s);
-  again.note_failure("rs", TimePoint(), now.steady + 22s);
+  again.note_failure("rs", "team", TimePoint(), now.steady + 22s);
   CHECK(again.may_launch_at("rs", now.steady + 22s) == now.steady + 61s);
+}
+
+TEST_CASE("of ten replicas that cannot start at most twelve launches are made in an hour") {
+  OwnerBrake brake;
+  TimePoint t = kStart;
+  int launches = 10;
+  for (int i = 0; i < 10; ++i) brake.note_failure("rs", "team", kStart, kStart + 1s);
+  for (t = brake.may_launch_at("rs", t); t < kStart + 1h; t = brake.may_launch_at("rs", t)) {
+    ++launches;
+    brake.note_launch("rs", t);
+    brake.note_failure("rs", "team", t, t + 1s);
+    t += 1s;
+  }
+  CHECK(launches == 12);
+  CHECK(t == kStart + 1h + 1s);
+}
+
+TEST_CASE("a broken image is launched at most 7 times in ten minutes and 12 times in an hour") {
+  OwnerBrake brake;
+  int in_ten_minutes = 0;
+  int in_an_hour = 0;
+  for (TimePoint t = kStart; t < kStart + 1h; t = brake.may_launch_at("rs", t)) {
+    in_ten_minutes += t < kStart + 10min ? 1 : 0;
+    ++in_an_hour;
+    brake.note_launch("rs", t);
+    brake.note_failure("rs", "team", t, t + 2s);
+    t += 2s;
+  }
+  CHECK(in_ten_minutes == 6);
+  CHECK(in_an_hour == 11);
+}
+
+TEST_CASE("what fails in a namespace, and in all, holds owners that fail there, and nobody else") {
+  OwnerBrake brake;
+  const auto fail = [&](const std::string& owner, const char* ns, int times) {
+    for (int i = 0; i < times; ++i) brake.note_failure(owner, ns, kStart, kStart + 1s * i);
+  };
+  for (int i = 0; i < 3; ++i) fail("a" + std::to_string(i), "noisy", 10);
+  fail("b", "quiet", 1);
+  CHECK(brake.may_launch_at("a0", kStart + 1min) == kStart + 1h);
+  CHECK(brake.may_launch_at("b", kStart + 1min) <= kStart + 1min);
+  CHECK(brake.may_launch_at("healthy", kStart + 1min) == kStart + 1min);
+  for (int i = 0; i < 3; ++i) fail("c" + std::to_string(i), "other", 10);
+  CHECK(brake.may_launch_at("b", kStart + 1min) > kStart + 59min);
+  CHECK(brake.may_launch_at("healthy", kStart + 1min) == kStart + 1min);
 }
 
 TEST_CASE("refused pods of one owner are held together, 60 s doubled to 10 min") {
@@ -102,7 +147,7 @@ TEST_CASE("launches after a failed one wait 10 s, doubled to 10 min, and recover
   CHECK(brake.may_launch_at("rs", kStart) <= kStart);
   TimePoint t = kStart;
   for (const base::Duration wait : {10s, 20s, 40s, 80s, 160s, 320s, 600s, 600s}) {
-    brake.note_failure("rs", t, t);
+    brake.note_failure("rs", "team", t, t);
     CHECK(brake.may_launch_at("rs", t) == t + wait);
     t += wait;
   }
@@ -118,7 +163,7 @@ TEST_CASE("an owner whose pods fail before the next launch is due is slowed down
   TimePoint t = kStart;
   for (const base::Duration wait : {10s, 20s, 40s, 80s, 160s, 320s, 600s, 600s}) {
     brake.note_launch("rs", t);
-    brake.note_failure("rs", t, t + 3s);
+    brake.note_failure("rs", "team", t, t + 3s);
     CHECK(brake.may_launch_at("rs", t + 3s) == t + 3s + wait);
     t += 3s + wait;
   }
@@ -127,9 +172,9 @@ TEST_CASE("an owner whose pods fail before the next launch is due is slowed down
 TEST_CASE(
     "a pod that was launched before the last failure fails for the same reason, and keeps its owner at its level") {
   OwnerBrake brake;
-  brake.note_failure("rs", kStart, kStart + 1min);
+  brake.note_failure("rs", "team", kStart, kStart + 1min);
   brake.note_launch("rs", kStart + 70s);
-  brake.note_failure("rs", kStart, kStart + 75s);
+  brake.note_failure("rs", "team", kStart, kStart + 75s);
   CHECK(brake.may_launch_at("rs", kStart + 75s) == kStart + 80s);
   // Ten minutes after the last failure, whenever it was launched, the owner is trusted again.
   CHECK(brake.may_launch_at("rs", kStart + 75s + 10min - 1s) == kStart + 80s);
@@ -139,7 +184,7 @@ TEST_CASE(
 
 TEST_CASE("ten pods of one owner that fail at once count once, and then launch one by one") {
   OwnerBrake brake;
-  for (int i = 0; i < 10; ++i) brake.note_failure("rs", kStart - 1min, kStart);
+  for (int i = 0; i < 10; ++i) brake.note_failure("rs", "team", kStart - 1min, kStart);
   CHECK(brake.may_launch_at("rs", kStart) == kStart + 10s);
   brake.note_launch("rs", kStart + 10s);
   CHECK(brake.may_launch_at("rs", kStart + 10s) == kStart + 20s);
