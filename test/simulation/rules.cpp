@@ -70,9 +70,22 @@ std::string object_last(const Facts& facts, const PodWrite& write) {
   return {};
 }
 
-// The daemon lets go of what a user has deleted, and of nothing else; not of a new pod of the same name either.
-std::string only_deleted(const Facts&, const PodWrite& write) {
-  if (!is_delete(write) || write.before->deleting) return {};
+/// Failed, as at least three others of its controller.
+bool is_surplus(const Facts& facts, const PodFacts& pod) {
+  if (pod.phase != Phase::kTerminal || pod.succeeded || pod.controller.empty()) return false;
+  int newer = 0;
+  for (const auto& [order, uid] : facts.living()) {
+    const PodFacts* const other = facts.find_pod(uid);
+    if (other == &pod || other->controller != pod.controller) continue;
+    newer += other->phase == Phase::kTerminal && !other->succeeded ? 1 : 0;
+  }
+  return newer >= 3;
+}
+
+// The daemon lets go of what a user has deleted, and of what failed and was replaced several times since; of nothing
+// else, and not of a new pod of the same name either.
+std::string only_deleted(const Facts& facts, const PodWrite& write) {
+  if (!is_delete(write) || write.before->deleting || is_surplus(facts, *write.before)) return {};
   return "pod " + write.before->name + " was removed, and nobody had deleted it";
 }
 

@@ -80,6 +80,9 @@ class PodController {
   /// Runs the probes of their containers; until it is cancelled.
   async::Loop run_probes() { return probes_.run(); }
 
+  /// Removes Failed pods that nobody needs any more (core/failed_pods); until it is cancelled.
+  async::Loop run_cleanup();
+
   /// A listing of one provider, complete or not, that began at `began`.
   void on_listing(const base::ProviderName& provider, const provider::OwnedList& list, base::TimePoint began);
   /// After this, pods without an intent may be bought for although some provider was never listed completely.

@@ -21,6 +21,12 @@ bool is_ready(const model::PodStatus& status) {
   return status.condition(model::ConditionType::kReady).status == model::PodCondition::Status::kTrue;
 }
 
+/// Below that of any pod at home, which is 0, and the lower the dearer: in cents per hour.
+int deletion_cost(base::Money per_hour) {
+  constexpr std::int64_t kMicrosPerCent = 10'000;
+  return static_cast<int>(-1 - std::min<std::int64_t>(per_hour.micros() / kMicrosPerCent, 1'000'000'000));
+}
+
 /// A status that the API server rejects must not keep a pod from being deleted.
 bool must_go_on(const PodEntry& entry) { return entry.record.deleting && entry.record.outcome.has_value(); }
 
@@ -101,6 +107,9 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   patch.previous = r.observed.status;
   patch.state = core::wanted_state(r);
   patch.why = entry->why;
+  // Written once: with the intent it costs no request.
+  const bool replaced_by_others = !r.spec->owner.uid.empty() && !r.observed.deletion_cost;
+  if (replaced_by_others) patch.deletion_cost = deletion_cost(r.placement->price_per_hour);
   patch.note_withheld_token = r.spec->service_account_token_withheld && !r.observed.withheld_note;
   core::event::StatusWritten written;
   written.status = patch.status;

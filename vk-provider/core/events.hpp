@@ -123,6 +123,8 @@ struct PodDeleteFailed {
   base::Error error;
 };
 struct PodDeleteAccepted {};
+/// It failed long ago, and newer ones of its owner show how: it is to go, as if a user had deleted it.
+struct Discarded {};
 /// Time that was asked for by WakeAt has come.
 struct Tick {};
 
@@ -134,7 +136,7 @@ using Event =
                  event::InstanceMissing, event::InstanceGone, event::TerminateAccepted, event::TerminateFailed,
                  event::ContainerStarted, event::ContainerStartFailed, event::ContainerStopAccepted,
                  event::ContainerStopFailed, event::HookEnded, event::ProbeChanged, event::StatusWritten,
-                 event::EntryClosed, event::PodDeleteFailed, event::PodDeleteAccepted, event::Tick>;
+                 event::EntryClosed, event::PodDeleteFailed, event::PodDeleteAccepted, event::Discarded, event::Tick>;
 
 namespace action {
 

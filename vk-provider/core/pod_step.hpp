@@ -56,6 +56,7 @@ class PodStep {
   void on(const event::EntryClosed&);
   void on(const event::PodDeleteAccepted&);
   void on(const event::PodDeleteFailed& e);
+  void on(const event::Discarded&);
   void on(const event::Tick&);
   /// What is looked at after every event.
   void after();

@@ -79,6 +79,12 @@ void PodStep::on(const event::PodDeleteFailed& e) {
   wake_at(finished->retry_at);
 }
 
+void PodStep::on(const event::Discarded&) {
+  if (!is<Finished>() || std::exchange(r_.deleting, true)) return;
+  r_.delete_by = now_.steady;
+  on_delete();
+}
+
 void PodStep::heed_active_deadline() {
   if (!r_.observed.active_deadline || ending() || r_.placeholder) return;
   const auto& started = r_.observed.status.start_time;

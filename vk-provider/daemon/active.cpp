@@ -63,6 +63,7 @@ async::Loop Active::begin() {
   group_.spawn(events_.run());
   group_.spawn(pods_->run());
   group_.spawn(pods_->run_probes());
+  group_.spawn(pods_->run_cleanup());
   group_.spawn(sweep_->run());
   for (auto& provider : provider_controllers_) {
     group_.spawn(provider->run_listings());

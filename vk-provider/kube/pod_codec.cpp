@@ -57,6 +57,7 @@ bool decode_state_annotations(const Metadata& metadata, model::ObservedPod& out)
   JsonObject members(metadata.annotations);
   while (members.next()) {
     const std::string_view key = members.key();
+    if (key == model::kAnnotationDeletionCost) out.deletion_cost = true;
     if (!key.starts_with(model::kStatePrefix)) continue;
     if (key == model::kAnnotationState) {
       out.state = decode_state(json_string_or_empty(members.value()), metadata.key.uid);
@@ -131,7 +132,8 @@ std::unexpected<base::Error> broken(std::string_view what, const model::PodKey& 
 }
 
 void write_annotations(JsonWriter& out, const PodStatusPatch& patch) {
-  if (!patch.state && !patch.addresses && patch.why.empty() && !patch.note_withheld_token) return;
+  const bool any = patch.state || patch.addresses || !patch.why.empty() || patch.deletion_cost;
+  if (!any && !patch.note_withheld_token) return;
   out.key("annotations").open_object();
   if (patch.state) out.field(model::kAnnotationState, encode_state(*patch.state));
   if (patch.addresses && patch.addresses->empty()) {
@@ -140,6 +142,7 @@ void write_annotations(JsonWriter& out, const PodStatusPatch& patch) {
     out.field(model::kAnnotationAddresses, *patch.addresses);
   }
   out.field_if(model::kAnnotationWhy, patch.why);
+  if (patch.deletion_cost) out.field(model::kAnnotationDeletionCost, std::to_string(*patch.deletion_cost));
   if (patch.note_withheld_token) out.field(model::kAnnotationWithheld, kWithheldToken);
   out.close_object();
 }

@@ -45,6 +45,7 @@ struct PodStatusPatch {
   std::optional<model::StateRecord> state;  // written if set
   std::optional<std::string> addresses;     // state.spillway.dev/addresses; empty text removes it
   base::SharedText why;                     // state.spillway.dev/why; empty leaves it as it stands
+  std::optional<int> deletion_cost;         // writes controller.kubernetes.io/pod-deletion-cost
   bool note_withheld_token = false;         // writes state.spillway.dev/withheld
 };
 

@@ -35,6 +35,8 @@ inline constexpr std::string_view kAnnotationAddresses = "state.spillway.dev/add
 // Why the offer was chosen, in one line for people; nobody reads it back.
 inline constexpr std::string_view kAnnotationWhy = "state.spillway.dev/why";
 inline constexpr std::string_view kAnnotationWithheld = "state.spillway.dev/withheld";
+// Of Kubernetes: of equal pods a ReplicaSet that is scaled down removes the one with the lowest first.
+inline constexpr std::string_view kAnnotationDeletionCost = "controller.kubernetes.io/pod-deletion-cost";
 
 // Node.
 inline constexpr std::string_view kTaintProviderKey = "virtual-kubelet.io/provider";

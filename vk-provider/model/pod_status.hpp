@@ -147,6 +147,7 @@ struct ObservedPod {
   std::uint64_t state_fingerprint = 0;  // of what stands on the pod, once state.record was dropped
   base::SharedText addresses;           // state.spillway.dev/addresses as it stands
   bool withheld_note = false;           // state.spillway.dev/withheld stands on the pod
+  bool deletion_cost = false;           // controller.kubernetes.io/pod-deletion-cost stands on the pod, whoever set it
   bool readiness_gates_true = true;     // every condition of spec.readinessGates is True
   /// spec.activeDeadlineSeconds: of a pod that lives it can be set, and lowered.
   std::optional<std::chrono::seconds> active_deadline;

@@ -417,6 +417,19 @@ TEST_CASE("deletion: terminate until not found, then the status, then the entry,
   CHECK(life.does<action::Forget>());
 }
 
+TEST_CASE("only a pod that has ended is discarded, and only once") {
+  Life life;
+  life.to_running();
+  life.on(event::Discarded{});
+  CHECK(life.stage() == "running");
+  life.user_deletes(30s);
+  life.on(event::InstanceGone{});
+  life.publish();
+  CHECK(life.does<action::CloseEntry>());
+  life.on(event::Discarded{});
+  CHECK_FALSE(life.does<action::CloseEntry>());
+}
+
 TEST_CASE("terminate is repeated until the provider answers") {
   Life life;
   life.to_running();
@@ -712,6 +725,8 @@ TEST_CASE("somebody else's terminal phase is respected and the instance given ba
 }
 
 TEST_CASE("restartPolicy Never: the exit code decides, and a kept instance goes with the pod") {
+  // A user deletes it, or newer ones of its owner show as much.
+  const bool discarded = GENERATE(false, true);
   for (const int code : {0, 3}) {
     model::PodSpec spec = test::a_pod();
     spec.restart_policy = model::RestartPolicy::kNever;
@@ -721,8 +736,16 @@ TEST_CASE("restartPolicy Never: the exit code decides, and a kept instance goes 
     CHECK(life.stage() == "finished");
     CHECK(life.record.outcome->phase == (code == 0 ? model::PodPhase::kSucceeded : model::PodPhase::kFailed));
     CHECK(life.does<action::NoteFailure>() == (code != 0));
-    life.user_deletes();
+    if (discarded) {
+      life.publish();
+      life.on(event::Discarded{});
+    } else {
+      life.user_deletes();
+    }
     CHECK(life.stage() == "stopping");
+    life.on(event::InstanceGone{});
+    if (!discarded) life.publish();
+    CHECK(life.does<action::CloseEntry>());
   }
 }
 

@@ -453,6 +453,7 @@ inline std::vector<Happening> happenings() {
   add("StatusWritten", [](const PodRecord& r) { return std::vector<Event>{status_written(r)}; });
   plain("EntryClosed", event::EntryClosed{});
   plain("PodDeleteAccepted", event::PodDeleteAccepted{});
+  plain("Discarded", event::Discarded{});
   of_kinds("PodDeleteFailed", [](base::Error e) { return event::PodDeleteFailed{std::move(e)}; });
   plain("Tick", event::Tick{});
   add("Tick(due)", [](const PodRecord&) { return std::vector<Event>{event::Tick{}}; }, kLater);

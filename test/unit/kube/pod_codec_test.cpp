@@ -61,6 +61,14 @@ TEST_CASE("a pod that was just bound is decoded whole") {
   CHECK(spec.uses.empty());
 }
 
+TEST_CASE("a deletion cost on the pod is seen, whoever set it") {
+  Json pod = Json::parse(golden("running.json"));
+  const auto set = [&] { return decode_pod(pod.dump(), [](const auto&) { return true; })->observed.deletion_cost; };
+  CHECK_FALSE(set());
+  pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] = "5";
+  CHECK(set());
+}
+
 TEST_CASE("the active deadline is read of every event, also of a pod whose spec is known") {
   Json pod = Json::parse(golden("running.json"));
   const auto deadline = [&] {
@@ -360,11 +368,13 @@ TEST_CASE("intent, addresses and version travel with the status") {
   patch.state = *decode(golden("running.json")).observed.state.record;
   patch.addresses = "8080=203.0.113.9:31234";
   patch.note_withheld_token = true;
+  patch.deletion_cost = -240;
   const Json json = encode(patch);
   CHECK(json["metadata"]["resourceVersion"] == "81234");
   const Json& annotations = json["metadata"]["annotations"];
   CHECK(annotations["state.spillway.dev/addresses"] == "8080=203.0.113.9:31234");
   CHECK(annotations["state.spillway.dev/withheld"] == "service-account-token");
+  CHECK(annotations["controller.kubernetes.io/pod-deletion-cost"] == "-240");
   const auto state = decode_state(annotations["state.spillway.dev/placement"].get<std::string>(), kUid);
   REQUIRE(state.kind == model::StateAnnotation::Kind::kRecord);
   CHECK(*state.record == *patch.state);

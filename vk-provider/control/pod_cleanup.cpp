@@ -1,0 +1,42 @@
+// pod_controller, sixth part: Failed pods that nobody needs any more are removed.
+#include <utility>
+
+#include "vk-provider/base/log.hpp"
+#include "vk-provider/control/pod_controller.hpp"
+#include "vk-provider/core/failed_pods.hpp"
+
+namespace spillway::control {
+namespace {
+
+constexpr base::Duration kLookEvery = std::chrono::minutes(1);
+
+/// Its controller has made another one in its place, and does not look at it again. A Job counts its Failed pods and
+/// removes them itself.
+bool was_replaced(const model::PodRecord& r) {
+  const bool failed = r.outcome && r.outcome->phase == model::PodPhase::kFailed;
+  return failed && model::is_terminal(r.observed.status.phase) && !r.deleting && !r.spec->owner.uid.empty() &&
+         r.spec->owner.kind != "Job";
+}
+
+}  // namespace
+
+async::Loop PodController::run_cleanup() {
+  for (;;) {
+    co_await d_.timers->sleep_for(kLookEvery);
+    if (!holds_lease()) continue;
+    std::vector<core::FailedPod> failed;
+    for (const auto& [uid, entry] : store_) {
+      const auto* const finished = std::get_if<model::Finished>(&entry.record.stage);
+      if (finished == nullptr || !was_replaced(entry.record)) continue;
+      const base::TimePoint since = entry.record.entered.at(entry.record.stage.index());
+      failed.push_back({uid, entry.record.spec->owner.uid, since});
+    }
+    for (const base::PodUid& uid : core::surplus_failed_pods(std::move(failed), d_.timers->now())) {
+      base::log::info("a pod that failed is removed: newer ones of its owner show how",
+                      {{"pod", store_.find(uid)->record.key().to_string()}, {"uid", uid.str()}});
+      post(uid, core::event::Discarded{});
+    }
+  }
+}
+
+}  // namespace spillway::control
