@@ -45,7 +45,7 @@ using InstanceTag = Id<struct InstanceTagTag>;
 
 template <class Tag>
 struct std::hash<spillway::base::Id<Tag>> {
-  size_t operator()(const spillway::base::Id<Tag>& id) const {
+  size_t operator()(const spillway::base::Id<Tag>& id) const noexcept {
     return std::hash<spillway::base::SharedText>{}(id.text());
   }
 };

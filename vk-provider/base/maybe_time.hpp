@@ -20,6 +20,7 @@ class MaybeTime {
   explicit operator bool() const { return time_ != kNone; }
   bool has_value() const { return time_ != kNone; }
   const Time& operator*() const { return time_; }
+  Time value_or(const Time& other) const { return has_value() ? time_ : other; }
   void reset() { time_ = kNone; }
   operator std::optional<Time>() const {  // NOLINT(google-explicit-constructor): it is read as one
     return has_value() ? std::optional(time_) : std::nullopt;

@@ -72,5 +72,8 @@ class SharedText {
 
 template <>
 struct std::hash<spillway::base::SharedText> {
-  size_t operator()(const spillway::base::SharedText& text) const { return std::hash<std::string>{}(text.str()); }
+  // noexcept: the nodes of a map then do not keep the hash beside the text.
+  size_t operator()(const spillway::base::SharedText& text) const noexcept {
+    return std::hash<std::string>{}(text.str());
+  }
 };

@@ -21,6 +21,7 @@ struct Launch {
   std::optional<core::PoolId> pool{};
   base::OfferId offer{};
   base::SharedText host{};
+  base::SharedText why{};  // that offer, in one line: for the intent, and for the event once it is accepted
   std::uint64_t pods = 0;  // core::Query::pods
   std::uint64_t digest = 0;
   std::optional<base::TimePoint> reserved{};  // by this process: nothing was bought under the tag before

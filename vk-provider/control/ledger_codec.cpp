@@ -112,7 +112,8 @@ std::string encode_row(const core::LedgerEntry& e) {
        {e.per_hour.micros(), e.grain.count(), e.minimum.count(), e.settled.micros(), e.billed.count()}) {
     add(std::to_string(n));
   }
-  for (const auto& time : {std::optional(e.opened), e.begin, std::optional(e.since), std::optional(e.until)}) {
+  const std::optional<base::WallTime> begin = e.begin;
+  for (const auto& time : {std::optional(e.opened), begin, std::optional(e.since), std::optional(e.until)}) {
     add(time_word(time));
   }
   return e.gone ? out + "!" : out;

@@ -155,15 +155,15 @@ async::Loop LedgerKeeper::run_questions() {
 
 LedgerKeeper::Shard& LedgerKeeper::home_of(const core::LedgerKey& key) {
   const auto [it, added] = homes_.try_emplace(key);
-  if (!added) return shards_.at(it->second);
+  if (!added) return *it->second;
   const std::string today = day_of(d_.timers->wall());
   int number = 1;
   for (auto s = shards_.lower_bound({today, 1}); s != shards_.end() && s->first.first == today; ++s) {
     const bool full = s->second.bytes + s->second.open.size() * kRowBytes >= kMostBytes;
     number = full ? s->first.second + 1 : s->first.second;
   }
-  it->second = {today, number};
-  Shard& shard = shards_[it->second];
+  Shard& shard = shards_[{today, number}];
+  it->second = &shard;
   shard.day = today;
   shard.number = number;
   return shard;
@@ -361,7 +361,7 @@ async::Task<void> LedgerKeeper::read_again(Shard& shard, base::Deadline deadline
     if (shard.rows.contains(key) || ledger_.find(key) != nullptr) continue;
     set_row(shard, entry);
     if (entry.gone) continue;
-    homes_[key] = {shard.day, shard.number};
+    homes_[key] = &shard;
     ledger_.restore(std::move(entry), d_.timers->both());
   }
   shard.version = std::move(map->resource_version);

@@ -128,7 +128,7 @@ class LedgerKeeper final : public provider::Bookkeeper {
   bool hurry_ = false;
   std::string problem_;
   std::map<ShardKey, Shard> shards_;                 // those that may be written again
-  std::map<core::LedgerKey, ShardKey> homes_;        // of the entries that the ledger has
+  std::map<core::LedgerKey, Shard*> homes_;          // of the entries that the ledger has
   std::set<core::LedgerKey> early_;                  // heard of before the ledger was read
   std::unordered_map<base::PodUid, int> unwritten_;  // entries, by pod
   std::unordered_set<base::PodUid> awaited_;

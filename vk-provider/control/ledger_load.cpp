@@ -47,26 +47,25 @@ async::Task<void> LedgerKeeper::load() {
 base::Result<void> LedgerKeeper::take_shards(std::vector<kube::ConfigMap> maps) {
   const base::Now now = d_.timers->both();
   std::map<ShardKey, Shard> shards;
-  std::map<core::LedgerKey, ShardKey> homes;
+  std::map<core::LedgerKey, Shard*> homes;
   core::SpentSums sums(now);
   auto entries = decode_shards(maps);
   if (!entries) return base::fail(std::move(entries.error()));
   for (const kube::ConfigMap& map : maps) {
     const std::string stem = "spillway-ledger-" + d_.installation + "-";
-    Shard shard;
-    shard.day = map.name.substr(std::min(stem.size(), map.name.size()), 10);
+    Shard read;
+    read.day = map.name.substr(std::min(stem.size(), map.name.size()), 10);
     const std::string number = map.name.substr(std::min(stem.size() + 11, map.name.size()));
-    shard.number = number.empty() ? 1 : std::atoi(number.c_str());
-    shard.version = map.resource_version;
-    const ShardKey key{shard.day, shard.number};
+    read.number = number.empty() ? 1 : std::atoi(number.c_str());
+    read.version = map.resource_version;
+    Shard& shard = shards.emplace(ShardKey{read.day, read.number}, std::move(read)).first->second;
     auto own = decode_shard(map);
     for (core::LedgerEntry& entry : *own) {
       // Of two rows of one instance this may be the older one.
       entry.gone = entries->at(core::key_of(entry)).gone;
       set_row(shard, entry);
-      if (!entry.gone) homes[core::key_of(entry)] = key;
+      if (!entry.gone) homes[core::key_of(entry)] = &shard;
     }
-    shards.emplace(key, std::move(shard));
   }
   size_t running = 0;
   for (auto& [id, entry] : *entries) {
@@ -75,7 +74,7 @@ base::Result<void> LedgerKeeper::take_shards(std::vector<kube::ConfigMap> maps) 
     ++running;
     ledger_.restore(std::move(entry), now);
   }
-  shards_ = std::move(shards);
+  shards_ = std::move(shards);  // its shards stay where they are
   homes_ = std::move(homes);
   loaded_ = true;
   drop_done();

@@ -188,8 +188,8 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
 
 /// Once its provider has accepted: what is sold out is no news of the pod.
 void PodController::tell_placed(PodEntry& entry) {
-  if (entry.why.empty() || !entry.launch || !entry.launch->accepted) return;
-  d_.events->normal(kube::target_of(entry.record.key()), "Placed", std::exchange(entry.why, {}).str());
+  if (!entry.launch || entry.launch->why.empty() || !entry.launch->accepted) return;
+  d_.events->normal(kube::target_of(entry.record.key()), "Placed", std::exchange(entry.launch->why, {}).str());
 }
 
 void PodController::perform(const base::PodUid& uid, PodEntry& entry, core::Action action) {

@@ -159,7 +159,7 @@ void PodController::buy(const base::PodUid& uid, PodEntry& entry) {
   if (auto denied = d_.placer->reserve(entry, *best, *tag, now)) {
     return hold(uid, entry, denied->why, std::move(denied->message), {});
   }
-  entry.why = std::move(why);
+  entry.launch->why = std::move(why);
   const model::Offer& offer = best->offer;
   core::event::Chosen chosen;
   chosen.placement.pod = uid;

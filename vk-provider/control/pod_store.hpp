@@ -40,8 +40,6 @@ struct PodEntry {
   std::unique_ptr<const core::Shape> shape;
   /// What may cost something now: Placer's.
   std::unique_ptr<Launch> launch;
-  /// Why that offer, in one line: for the intent, and for the event once it is accepted.
-  base::SharedText why;
 };
 
 class PodStore final : public core::PodView {

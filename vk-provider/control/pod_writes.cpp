@@ -106,7 +106,7 @@ async::Loop PodController::write_intent(base::PodUid uid) {
   patch.status = core::starting_status(r, entry->profile->internal_ip, d_.timers->both());
   patch.previous = r.observed.status;
   patch.state = core::wanted_state(r);
-  patch.why = entry->why;
+  if (entry->launch) patch.why = entry->launch->why;
   // Written once: with the intent it costs no request.
   const bool replaced_by_others = !r.spec->owner.uid.empty() && !r.observed.deletion_cost;
   if (replaced_by_others) patch.deletion_cost = deletion_cost(r.placement->price_per_hour);

@@ -66,7 +66,7 @@ void fill(LedgerOwner& known, const LedgerOwner& told) {
   take(known.owner_name, told.owner_name);
   take(known.node, told.node);
   take(known.offer, told.offer);
-  if (!known.price) known.price = told.price;
+  if (known.price == Money()) known.price = told.price;
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ Ledger::Changed Ledger::see(const model::Instance& instance, const base::PodUid&
     e.of = of;
     e.grain = instance.billing.grain;
     e.minimum = instance.billing.minimum;
-    e.per_hour = instance.price_per_hour.value_or(of.price.value_or(Money()));
+    e.per_hour = instance.price_per_hour.value_or(of.price);
     item.learnt = now.steady;
     const WallTime begin = instance.billing.from.value_or(instance.created_at.value_or(now.wall));
     e.opened = e.until = begin;
@@ -183,7 +183,7 @@ Ledger::Changed Ledger::see(const model::Instance& instance, const base::PodUid&
     changed = true;
   }
   if (instance.price_per_hour || e.per_hour == Money()) {
-    changed = reprice(item, instance.price_per_hour.value_or(e.of.price.value_or(Money())), now) || changed;
+    changed = reprice(item, instance.price_per_hour.value_or(e.of.price), now) || changed;
   }
   changed = follow_state(item, instance, unbilled_stopped, now) || changed;
   return changed ? Changed{key} : Changed();
@@ -244,9 +244,9 @@ void Ledger::accrue(base::Now now, const std::function<void(const LedgerEntry&, 
 SpendState::Open open_of(const LedgerEntry& e) {
   SpendState::Open open;
   open.purchase.tag = e.tag;
-  open.purchase.ns = e.of.ns.str();
+  open.purchase.ns = e.of.ns;
   open.purchase.provider = e.ref.provider;
-  open.purchase.node = e.of.node.str();
+  open.purchase.node = e.of.node;
   open.purchase.per_hour = e.per_hour;
   open.purchase.grain = e.grain;
   open.purchase.minimum = e.minimum;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/maybe_time.hpp"
 #include "vk-provider/base/money.hpp"
 #include "vk-provider/base/shared_text.hpp"
 #include "vk-provider/core/spend_guard.hpp"
@@ -36,7 +37,7 @@ struct LedgerOwner {
   base::SharedText owner_name;
   base::SharedText node;
   base::SharedText offer;
-  std::optional<base::Money> price;  // as offered, for providers that do not say what they charge
+  base::Money price;  // as offered, for providers that do not say what they charge; 0: not known
   bool operator==(const LedgerOwner&) const = default;
 };
 
@@ -52,10 +53,10 @@ struct LedgerEntry {
   base::Money settled;                  // at former prices
   std::chrono::microseconds billed{0};  // ended periods, at this price
   base::WallTime opened;
-  std::optional<base::WallTime> begin;  // of the period that runs
-  base::WallTime since;                 // begin, or when this price began in this period
-  base::WallTime until;                 // end of the last period; `opened` before there was one
-  bool gone = false;                    // the provider said "not found"
+  base::MaybeTime<base::WallTime> begin;  // of the period that runs
+  base::WallTime since;                   // begin, or when this price began in this period
+  base::WallTime until;                   // end of the last period; `opened` before there was one
+  bool gone = false;                      // the provider said "not found"
   bool operator==(const LedgerEntry&) const = default;
 };
 

@@ -53,9 +53,9 @@ bool is_capped(const SpendPolicy& policy, const base::ProviderName& provider);
 
 struct Purchase {
   base::InstanceTag tag;
-  std::string ns;
+  base::SharedText ns;
   base::ProviderName provider;
-  std::string node;
+  base::SharedText node;
   base::Money per_hour;
   std::optional<base::Money> pod_cap;         // per hour, the lowest of what pod and node say
   std::chrono::seconds grain{1};              // billed in such steps, ...
