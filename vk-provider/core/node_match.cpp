@@ -1,40 +1,11 @@
 #include "vk-provider/core/node_match.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+
+#include "vk-provider/core/label_selector.hpp"
 
 namespace spillway::core {
 namespace {
-
-using Operator = model::NodeRequirement::Operator;
-
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-bool holds(const model::NodeRequirement& requirement, const std::string* value) {
-  const auto& values = requirement.values;
-  switch (requirement.op) {
-    case Operator::kIn: return value != nullptr && std::ranges::find(values, *value) != values.end();
-    case Operator::kNotIn: return value == nullptr || std::ranges::find(values, *value) == values.end();
-    case Operator::kExists: return value != nullptr;
-    case Operator::kDoesNotExist: return value == nullptr;
-    case Operator::kGt:
-    case Operator::kLt: {
-      if (value == nullptr || values.size() != 1) return false;
-      const auto has = whole_number(*value);
-      const auto bound = whole_number(values.front());
-      if (!has || !bound) return false;
-      return requirement.op == Operator::kGt ? *has > *bound : *has < *bound;
-    }
-    case Operator::kUnknown: return false;
-  }
-  return false;
-}
 
 bool term_matches(const model::NodeTerm& term, const std::string& node_name, const NodeLabels& labels) {
   return !term.empty() && std::ranges::all_of(term, [&](const model::NodeRequirement& requirement) {

@@ -21,17 +21,6 @@ std::unexpected<base::Error> broken(const char* kind) {
   return base::fail(base::ErrorKind::kInvalid, std::string("the API server sent a ") + kind + " that cannot be read");
 }
 
-Labels decode_labels(std::string_view json) {
-  Labels out;
-  JsonObject members(json);
-  while (members.next()) {
-    auto key = json_unescape(members.key());
-    auto value = json_string(members.value());
-    if (key && value) out.insert_or_assign(std::move(*key), std::move(*value));
-  }
-  return out;
-}
-
 std::int64_t amount(std::string_view value) {
   // A quantity may be a bare number.
   return std::max<std::int64_t>(0, model::quantity_value(json_string(value).value_or(std::string(value))).value_or(0));
@@ -131,7 +120,7 @@ Operator decode_operator(std::string_view json) {
   return Operator::kUnknown;
 }
 
-void decode_requirements(std::string_view json, bool of_field, model::NodeTerm& out) {
+void take_requirements(std::string_view json, bool of_field, model::NodeTerm& out) {
   JsonArray list(json);
   while (list.next()) {
     model::NodeRequirement& requirement = out.emplace_back();
@@ -151,8 +140,8 @@ void decode_affinity(std::string_view affinity, model::HomePod& out) {
   JsonArray terms(json_member(required, "nodeSelectorTerms"));
   while (terms.next()) {
     model::NodeTerm& term = out.node_terms.emplace_back();
-    decode_requirements(json_member(terms.value(), "matchExpressions"), false, term);
-    decode_requirements(json_member(terms.value(), "matchFields"), true, term);
+    take_requirements(json_member(terms.value(), "matchExpressions"), false, term);
+    take_requirements(json_member(terms.value(), "matchFields"), true, term);
   }
 }
 
@@ -201,6 +190,34 @@ void take_status(std::string_view status, model::HomePod& out) {
   out.unschedulable = scheduled == "False" && reason == "Unschedulable";
 }
 
+void take_wishes(const SpecParts& parts, model::HomePod& out) {
+  out.node_name = json_string_or_empty(parts.node_name);
+  out.priority = decode_int(parts.priority);
+  out.gated = !is_empty_list(parts.gates);
+  out.tolerations = decode_tolerations(parts.tolerations);
+  out.node_selector = decode_labels(parts.node_selector);
+  decode_affinity(parts.affinity, out);
+}
+
+base::Result<model::HomePod> decode_whole(std::string_view json, bool without_gpus, model::HomePod out) {
+  std::string_view metadata, spec, status;
+  JsonObject members(json);
+  while (members.next()) {
+    if (members.key() == "metadata") metadata = members.value();
+    if (members.key() == "spec") spec = members.value();
+    if (members.key() == "status") status = members.value();
+  }
+  SpecParts parts;
+  if (members.failed() || !split(spec, parts)) return broken("Pod");
+  out.gpus = pod_gpus(parts.init, parts.containers, parts.overhead);
+  if (out.gpus.none() && !without_gpus) return out;
+  out.deleting = !json_is_null(json_member(metadata, "deletionTimestamp"));
+  out.labels = decode_labels(json_member(metadata, "labels"));
+  take_wishes(parts, out);
+  take_status(status, out);
+  return out;
+}
+
 }  // namespace
 
 base::Result<model::HomeNode> decode_home_node(std::string_view json) {
@@ -236,26 +253,38 @@ base::Result<model::HomePod> decode_home_pod(std::string_view json) {
       json.find(model::kResourceAmdGpu) == std::string_view::npos) {
     return out;
   }
-  std::string_view metadata, spec, status;
+  return decode_whole(json, false, std::move(out));
+}
+
+base::Result<model::HomePod> decode_any_pod(std::string_view json) {
+  model::HomePod out;
+  out.uid = peek_pod(json).uid;
+  if (out.uid.empty()) return broken("Pod");
+  return decode_whole(json, true, std::move(out));
+}
+
+model::HomePod decode_pod_template(std::string_view json) {
+  model::HomePod out;
+  out.labels = decode_labels(json_member(json_member(json, "metadata"), "labels"));
+  SpecParts parts;
+  if (split(json_member(json, "spec"), parts)) take_wishes(parts, out);
+  return out;
+}
+
+std::map<std::string, std::string> decode_labels(std::string_view json) {
+  Labels out;
   JsonObject members(json);
   while (members.next()) {
-    if (members.key() == "metadata") metadata = members.value();
-    if (members.key() == "spec") spec = members.value();
-    if (members.key() == "status") status = members.value();
+    auto key = json_unescape(members.key());
+    auto value = json_string(members.value());
+    if (key && value) out.insert_or_assign(std::move(*key), std::move(*value));
   }
-  SpecParts parts;
-  if (members.failed() || !split(spec, parts)) return broken("Pod");
-  out.gpus = pod_gpus(parts.init, parts.containers, parts.overhead);
-  if (out.gpus.none()) return out;
-  out.node_name = json_string_or_empty(parts.node_name);
-  out.priority = decode_int(parts.priority);
-  out.gated = !is_empty_list(parts.gates);
-  out.deleting = !json_is_null(json_member(metadata, "deletionTimestamp"));
-  out.labels = decode_labels(json_member(metadata, "labels"));
-  out.tolerations = decode_tolerations(parts.tolerations);
-  out.node_selector = decode_labels(parts.node_selector);
-  decode_affinity(parts.affinity, out);
-  take_status(status, out);
+  return out;
+}
+
+model::NodeTerm decode_requirements(std::string_view json) {
+  model::NodeTerm out;
+  take_requirements(json, false, out);
   return out;
 }
 

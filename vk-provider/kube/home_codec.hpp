@@ -5,6 +5,8 @@
 // that has no identity is kInvalid.
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "vk-provider/base/error.hpp"
@@ -16,5 +18,13 @@ base::Result<model::HomeNode> decode_home_node(std::string_view json);
 
 /// With `gpus` of none, only `gpus` and `uid` are meant.
 base::Result<model::HomePod> decode_home_pod(std::string_view json);
+/// All of it, also of a pod that wants no GPU.
+base::Result<model::HomePod> decode_any_pod(std::string_view json);
+/// Labels, and where it may stand, of the template of a workload.
+model::HomePod decode_pod_template(std::string_view json);
+
+std::map<std::string, std::string> decode_labels(std::string_view json);
+/// matchExpressions of a selector.
+model::NodeTerm decode_requirements(std::string_view json);
 
 }  // namespace spillway::kube
