@@ -46,6 +46,18 @@ void add_cost(CLI::App* command, daemon_ns::CliOptions& options) {
       ->type_name("TIME");
 }
 
+void add_doctor(CLI::App* command, daemon_ns::CliOptions& options) {
+  add_inputs(command, options);
+  add_output(command, options);
+  command
+      ->add_option("--service-account", options.service_account,
+                   "the daemon's, whose rights are asked for, or a user's name; default: spillway of its namespace")
+      ->type_name("NAMESPACE/NAME");
+  command->add_option("--training-class", options.training_class, "the PriorityClass of training; default: training")
+      ->type_name("NAME");
+  command->footer("It changes nothing. Exit codes: 0 all is well, 1 warnings, 2 bad input or no API server, 3 errors.");
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Spillway: a virtual Kubernetes node for rented GPUs", "spillway");
   app.require_subcommand(1);
@@ -69,6 +81,9 @@ int run(int argc, char** argv) {
   CLI::App* const status = app.add_subcommand("status", "nodes, lease, providers and pods as they are now");
   add_inputs(status, options);
   add_output(status, options);
+
+  CLI::App* const doctor = app.add_subcommand("doctor", "what in the cluster will hurt, why, and how to mend it");
+  add_doctor(doctor, options);
 
   CLI::App* const sweep = app.add_subcommand("sweep", "end instances of ours that no living pod owns");
   add_inputs(sweep, options);
@@ -136,6 +151,7 @@ int run(int argc, char** argv) {
   if (gate->parsed()) return daemon_ns::command_gate(options, registry);
   if (offers->parsed()) return daemon_ns::command_offers(options, registry);
   if (why->parsed()) return daemon_ns::command_why(options, registry);
+  if (doctor->parsed()) return daemon_ns::command_doctor(options, registry);
   if (status->parsed()) return daemon_ns::command_status(options, registry);
   if (cost->parsed()) return daemon_ns::command_cost(options, registry);
   if (sweep->parsed()) return daemon_ns::command_sweep(options, registry);

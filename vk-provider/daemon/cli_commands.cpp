@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vk-provider/base/log.hpp"
+#include "vk-provider/daemon/cli_doctor.hpp"
 #include "vk-provider/daemon/cli_explain.hpp"
 #include "vk-provider/daemon/cli_session.hpp"
 #include "vk-provider/daemon/cli_status.hpp"
@@ -63,6 +64,10 @@ boost::asio::awaitable<void> status_into(Surroundings in, StatusOptions options,
 
 boost::asio::awaitable<void> cost_into(Surroundings in, CostOptions options, CostReport* report) {
   *report = co_await gather_cost(std::move(in), std::move(options));
+}
+
+boost::asio::awaitable<void> doctor_into(Surroundings in, DoctorOptions options, DoctorOutcome* outcome) {
+  *outcome = co_await run_doctor(std::move(in), std::move(options));
 }
 
 std::string boost_version() {
@@ -158,6 +163,16 @@ int command_cost(const CliOptions& options, const provider::Registry& registry) 
     wanted.installation = config.installation.name;
     return cost_into(in, wanted, &report);
   });
+}
+
+int command_doctor(const CliOptions& options, const provider::Registry& registry) {
+  const auto config = load_or_print(options, registry);
+  if (!config) return kExitBadInput;
+  const auto wanted = doctor_options(*config, options.service_account, options.training_class);
+  if (!wanted) return bad_input(wanted.error().message);
+  DoctorOutcome outcome;
+  return run_standalone(options, registry, outcome,
+                        [&](const Config&, const Surroundings& in) { return doctor_into(in, *wanted, &outcome); });
 }
 
 int command_explain(const CliOptions& options, const provider::Registry& registry) {

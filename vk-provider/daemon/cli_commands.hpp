@@ -28,9 +28,11 @@ struct CliOptions {
   std::string decision_log;            // run: a file; empty: none
   std::vector<std::string> logs;       // replay-decisions: the parts, the oldest first
   OffersFilter offers;
-  std::string pod;    // NAME or NAMESPACE/NAME
-  std::string ns;     // empty: as kubectl would
-  std::string admin;  // HOST:PORT of a daemon; empty: as configured, or the default
+  std::string pod;                          // NAME or NAMESPACE/NAME
+  std::string ns;                           // empty: as kubectl would
+  std::string admin;                        // HOST:PORT of a daemon; empty: as configured, or the default
+  std::string service_account;              // doctor: NAMESPACE/NAME; empty: spillway of the installation's namespace
+  std::string training_class = "training";  // doctor: a PriorityClass
   Output output = Output::kTable;
 };
 
@@ -46,6 +48,7 @@ int command_explain(const CliOptions& options, const provider::Registry& registr
 int command_offers(const CliOptions& options, const provider::Registry& registry);
 int command_why(const CliOptions& options, const provider::Registry& registry);
 int command_replay_decisions(const CliOptions& options);
+int command_doctor(const CliOptions& options, const provider::Registry& registry);
 int command_version(const CliOptions& options, const std::string& git_commit);
 
 }  // namespace spillway::daemon

@@ -292,4 +292,16 @@ std::expected<Manifest, std::vector<Fault>> read_manifest(std::string_view text,
   return finder.take_result();
 }
 
+base::Result<std::string> yaml_to_json(std::string_view text) {
+  try {
+    kube::JsonWriter out;
+    JsonText().write(out, YAML::Load(std::string(text)));
+    return out.take();
+  } catch (const YAML::Exception& e) {
+    return base::fail(base::ErrorKind::kInvalid, "line " + std::to_string(e.mark.line + 1) + ": " + e.msg);
+  } catch (const TooMuch&) {
+    return base::fail(base::ErrorKind::kInvalid, "too many levels or values (an alias in itself?)");
+  }
+}
+
 }  // namespace spillway::daemon

@@ -38,4 +38,7 @@ struct Manifest {
 /// `file` stands in the faults. Faults are in the order of the text.
 std::expected<Manifest, std::vector<Fault>> read_manifest(std::string_view text, const std::string& file);
 
+/// One document as JSON, its scalars read in the same way. kInvalid says where it is broken.
+base::Result<std::string> yaml_to_json(std::string_view text);
+
 }  // namespace spillway::daemon

@@ -11,6 +11,8 @@ std::size_t width_of(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
+}  // namespace
+
 std::string printable(std::string text) {
   constexpr unsigned char kDelete = 0x7F;
   std::ranges::replace_if(
@@ -18,8 +20,6 @@ std::string printable(std::string text) {
       ' ');
   return text;
 }
-
-}  // namespace
 
 std::string Table::to_text() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);

@@ -17,12 +17,15 @@ inline constexpr int kExitFailed = 1;
 inline constexpr int kExitBadInput = 2;
 inline constexpr int kExitRefused = 3;
 
+/// Control characters become blanks: the text of a cloud must not move the cursor.
+std::string printable(std::string text);
+
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : rows_{std::move(head)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  /// Columns as wide as their widest cell, two blanks between them, none at the end. Control characters in a cell
-  /// become blanks: the text of a cloud must not move the cursor.
+  /// Columns as wide as their widest cell, two blanks between them, none at the end. Cells are made
+  /// printable.
   std::string to_text() const;
 
  private:

@@ -46,6 +46,7 @@ base::Result<void> CliSession::connect(const kube::ClusterAccess& access) {
   api_ = std::make_unique<kube::HttpKubeApi>(*client_, credentials_, access.path_prefix,
                                              "spillway/" + std::string(kVersion));
   surroundings_.api = api_.get();
+  surroundings_.server = client_.get();
   return {};
 }
 

@@ -23,6 +23,7 @@ namespace spillway::daemon {
 struct Surroundings {
   Surroundings() = default;
   kube::KubeApi* api = nullptr;
+  net::HttpClient* server = nullptr;  // the API server, for what KubeApi does not show: headers
   net::HttpClientFactory* http = nullptr;
   async::Timers* timers = nullptr;
   std::vector<provider::Provider*> providers;
