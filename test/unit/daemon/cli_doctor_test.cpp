@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include <yaml-cpp/yaml.h>
@@ -151,6 +153,18 @@ std::set<core::Right> as_set(std::vector<core::Right> rights) { return {rights.b
 TEST_CASE("the doctor asks for exactly the rights that config/deploy gives") {
   CHECK(as_set(core::daemon_rights("spillway", "spillway-system")) == rights_in("rbac.yaml"));
   CHECK(as_set(core::gate_rights("spillway", "spillway-system")) == rights_in("gate/rbac.yaml"));
+}
+
+TEST_CASE("the document has a row for each check, in their order") {
+  std::ifstream in(std::string(SPILLWAY_SOURCE_DIR) + "/vk-provider/docs/doctor.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::size_t at = 0;
+  for (const DoctorReport& report : core::examine(core::DoctorFacts())) {
+    const std::string row = "\n| `" + std::string(to_string(report.check)) + "` | ";
+    INFO(row);
+    at = text.find(row, at);
+    REQUIRE(at != std::string::npos);
+  }
 }
 
 TEST_CASE("the doctor of a healthy cluster") {
