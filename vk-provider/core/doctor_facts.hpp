@@ -26,7 +26,6 @@ struct OwnNode {
   OwnNode() = default;
   std::string name;
   NodeLabels labels;
-  bool provider_taint = true;
 };
 
 struct SeenNode {
@@ -46,8 +45,8 @@ struct SeenPod {
   model::HomePod pod;
   /// Of pod.tolerations, in their order; empty: for ever.
   std::vector<std::optional<std::int64_t>> toleration_seconds;
-  bool local_storage = false;  // has an emptyDir or a hostPath
-  std::string gang;            // the group that it must be scheduled with; empty: none
+  bool local_storage = false;                 // has an emptyDir or a hostPath
+  std::string gang;                           // the group that it must be scheduled with; empty: none
   std::map<std::string, std::int64_t> needs;  // thousandths, by names of ResourceQuota: requests.cpu, pods, ...
 };
 
@@ -68,9 +67,9 @@ struct SeenPolicy {
   std::string problem;  // it cannot be read; nothing else is meant then
   LabelSelector nodes;  // which nodes it looks at
   std::vector<std::string> plugins;
-  bool soft_taints = false;             // RemovePodsViolatingNodeTaints with includePreferNoSchedule
-  bool protects_local_storage = true;   // pods with an emptyDir are never evicted
-  bool bounded = false;                 // has a limit of evictions per node
+  bool soft_taints = false;            // RemovePodsViolatingNodeTaints with includePreferNoSchedule
+  bool protects_local_storage = true;  // pods with an emptyDir are never evicted
+  bool bounded = false;                // has a limit of evictions per node
 };
 
 struct SeenDaemonSet {
@@ -151,11 +150,11 @@ struct DoctorFacts {
 
   // Of the configuration and the command line.
   std::vector<OwnNode> own_nodes;
-  bool gated = false;         // gate.enabled
-  bool soft_taint = false;    // of any gate
-  bool asks_metrics = false;  // a gate's mode has Prometheus in it
+  bool gated = false;              // gate.enabled
+  bool soft_taint = false;         // of any gate
+  bool asks_metrics = false;       // a gate's mode has Prometheus in it
   bool wants_certificate = false;  // kubeletApi.certificate.source: csr
-  std::string account;        // as the API server names it: system:serviceaccount:ns:name
+  std::string account;             // as the API server names it: system:serviceaccount:ns:name
   std::string training_class;
 
   base::Result<std::string> caller;  // who runs the doctor

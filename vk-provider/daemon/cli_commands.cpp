@@ -166,13 +166,16 @@ int command_cost(const CliOptions& options, const provider::Registry& registry) 
 }
 
 int command_doctor(const CliOptions& options, const provider::Registry& registry) {
-  const auto config = load_or_print(options, registry);
-  if (!config) return kExitBadInput;
-  const auto wanted = doctor_options(*config, options.service_account, options.training_class);
-  if (!wanted) return bad_input(wanted.error().message);
+  DoctorAccount account;
+  if (!options.service_account.empty()) {
+    auto parsed = parse_account(options.service_account);
+    if (!parsed) return bad_input(parsed.error().message);
+    account = std::move(*parsed);
+  }
   DoctorOutcome outcome;
-  return run_standalone(options, registry, outcome,
-                        [&](const Config&, const Surroundings& in) { return doctor_into(in, *wanted, &outcome); });
+  return run_standalone(options, registry, outcome, [&](const Config& config, const Surroundings& in) {
+    return doctor_into(in, doctor_options(config, account, options.training_class), &outcome);
+  });
 }
 
 int command_explain(const CliOptions& options, const provider::Registry& registry) {

@@ -17,42 +17,40 @@ core::OwnNode own_node(const model::NodeProfile& profile, const std::string& ins
   core::OwnNode out;
   out.name = profile.name;
   out.labels = control::make_wanted_node(settings, {}, "").metadata.labels;
-  out.provider_taint = profile.provider_taint;
   return out;
-}
-
-base::Result<void> take_account(const std::string& account, DoctorOptions& out) {
-  const std::size_t slash = account.find('/');
-  if (slash == std::string::npos && account.find(':') != std::string::npos) {
-    out.account_name = account;
-    out.known.account = account;
-    return {};
-  }
-  out.account_ns = account.substr(0, slash);
-  if (slash != std::string::npos) out.account_name = account.substr(slash + 1);
-  if (!is_dns_label(out.account_ns) || !is_dns_subdomain(out.account_name)) {
-    return base::fail(base::ErrorKind::kInvalid,
-                      "--service-account is NAMESPACE/NAME, or the name of a user with a colon "
-                      "in it; found " +
-                          account);
-  }
-  out.known.account = kube::service_account(out.account_ns, out.account_name).name;
-  return {};
 }
 
 }  // namespace
 
-base::Result<DoctorOptions> doctor_options(const Config& config, const std::string& account,
-                                           const std::string& training_class) {
+base::Result<DoctorAccount> parse_account(const std::string& text) {
+  DoctorAccount out;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) {
+    out.name = text;
+    if (text.find(':') != std::string::npos) return out;
+  } else {
+    out.ns = text.substr(0, slash);
+    out.name = text.substr(slash + 1);
+    if (is_dns_label(out.ns) && is_dns_subdomain(out.name)) return out;
+  }
+  return base::fail(base::ErrorKind::kInvalid,
+                    "--service-account: " + text + " is neither NAMESPACE/NAME nor a user such as system:node:a");
+}
+
+DoctorOptions doctor_options(const Config& config, DoctorAccount account, const std::string& training_class) {
   DoctorOptions out;
   out.installation = config.installation;
-  if (auto done = take_account(account.empty() ? config.installation.ns + "/spillway" : account, out); !done) {
-    return base::fail(std::move(done.error()));
+  out.account = std::move(account);
+  if (out.account.name.empty()) {
+    out.account.ns = config.installation.ns;
+    out.account.name = "spillway";
   }
   core::DoctorFacts& known = out.known;
   for (const model::NodeProfile& node : config.nodes) {
     known.own_nodes.push_back(own_node(node, config.installation.name));
   }
+  const DoctorAccount& who = out.account;
+  known.account = who.ns.empty() ? who.name : kube::service_account(who.ns, who.name).name;
   known.training_class = training_class;
   known.wants_certificate =
       config.kubelet_api.enabled && config.kubelet_api.certificate.source == api::CertificateSource::kCsr;

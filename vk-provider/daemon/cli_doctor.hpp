@@ -17,19 +17,26 @@ namespace spillway::daemon {
 inline constexpr int kExitWarnings = 1;
 inline constexpr int kExitErrors = 3;
 
+/// Whom the daemon is to the API server.
+struct DoctorAccount {
+  DoctorAccount() = default;
+  std::string ns;  // of a ServiceAccount; empty: `name` is a user
+  std::string name;
+};
+/// NAMESPACE/NAME of a ServiceAccount, or the name of a user, which has a colon. kInvalid if it is neither.
+base::Result<DoctorAccount> parse_account(const std::string& text);
+
 /// What of the configuration and the command line the doctor needs.
 struct DoctorOptions {
   DoctorOptions() = default;
   InstallationConfig installation;
   core::DoctorFacts known;  // its first part: what needs no reading
   bool gate_apart = false;  // gates run in `spillway gate`
-  std::string account_ns;   // of the daemon's ServiceAccount; empty: `account_name` is a user
-  std::string account_name;
+  DoctorAccount account;
 };
 
-/// `account` is NAMESPACE/NAME of a ServiceAccount, or the name of a user. kInvalid if it is neither.
-base::Result<DoctorOptions> doctor_options(const Config& config, const std::string& account,
-                                           const std::string& training_class);
+/// An account without a name is that of config/deploy, in the installation's namespace.
+DoctorOptions doctor_options(const Config& config, DoctorAccount account, const std::string& training_class);
 
 struct DoctorOutcome {
   DoctorOutcome() = default;

@@ -222,22 +222,22 @@ async::Task<void> DoctorReader::read_lease(std::string ns, std::string name, std
 awaitable<void> DoctorReader::read_rights() {
   const InstallationConfig& installation = options_.installation;
   facts_.rights = std::vector<core::SeenRight>();
-  auto done = co_await read_rights_of(options_.account_name, core::daemon_rights(installation.name, installation.ns));
-  if (done && options_.gate_apart && !options_.account_ns.empty()) {
+  auto done = co_await read_rights_of(options_.account.name, core::daemon_rights(installation.name, installation.ns));
+  if (done && options_.gate_apart && !options_.account.ns.empty()) {
     done =
-        co_await read_rights_of(options_.account_name + "-gate", core::gate_rights(installation.name, installation.ns));
+        co_await read_rights_of(options_.account.name + "-gate", core::gate_rights(installation.name, installation.ns));
   }
   if (!done) facts_.rights = base::fail(done.error());
 }
 
 async::Task<void> DoctorReader::read_rights_of(std::string account, std::vector<core::Right> rights) {
   kube::UserInfo user;
-  if (options_.account_ns.empty()) {
+  if (options_.account.ns.empty()) {
     user.name = account;
     user.groups = {"system:authenticated"};
   } else {
-    user = kube::service_account(options_.account_ns, account);
-    account = "ServiceAccount " + options_.account_ns + "/" + account;
+    user = kube::service_account(options_.account.ns, account);
+    account = "ServiceAccount " + options_.account.ns + "/" + account;
   }
   kube::RightsClient client(*in_.api);
   for (core::Right& right : rights) {

@@ -98,10 +98,8 @@ struct Fixture {
                                          {"renewTime", base::to_rfc3339_micro(renewed)}}}}
                                       .dump();
   }
-  DoctorOutcome doctor(const std::string& more = {}, const std::string& account = {}) {
-    auto options = daemon_ns::doctor_options(a_config(more), account, "training");
-    REQUIRE(options.has_value());
-    return r.run(daemon_ns::run_doctor(in, *options));
+  DoctorOutcome doctor(const std::string& more = {}) {
+    return r.run(daemon_ns::run_doctor(in, daemon_ns::doctor_options(a_config(more), {}, "training")));
   }
 
   VirtualReactor r;
@@ -296,15 +294,17 @@ kubeletApi: {enabled: true, certificate: {source: csr}}
 
 TEST_CASE("the doctor takes a ServiceAccount or a user, and refuses what is neither") {
   const auto config = a_config();
-  CHECK(daemon_ns::doctor_options(config, "", "training")->known.account ==
-        "system:serviceaccount:spillway-system:spillway");
-  CHECK(daemon_ns::doctor_options(config, "ops/vk", "training")->known.account == "system:serviceaccount:ops:vk");
-  CHECK(daemon_ns::doctor_options(config, "system:node:burst", "training")->known.account == "system:node:burst");
+  const auto known_as = [&config](const std::string& text) {
+    return daemon_ns::doctor_options(config, daemon_ns::parse_account(text).value(), "training").known.account;
+  };
+  CHECK(known_as("ops/vk") == "system:serviceaccount:ops:vk");
+  CHECK(known_as("system:node:burst") == "system:node:burst");
   for (const char* wrong : {"vk", "/vk", "ops/", "Ops/vk", "a/b/c"}) {
     INFO(wrong);
-    CHECK_FALSE(daemon_ns::doctor_options(config, wrong, "training").has_value());
+    CHECK_FALSE(daemon_ns::parse_account(wrong).has_value());
   }
-  const auto known = daemon_ns::doctor_options(config, "", "training")->known;
+  const auto known = daemon_ns::doctor_options(config, {}, "training").known;
+  CHECK(known.account == "system:serviceaccount:spillway-system:spillway");
   REQUIRE(known.own_nodes.size() == 1);
   CHECK(known.own_nodes[0].labels.at("type") == "virtual-kubelet");
   CHECK_FALSE(known.gated);
