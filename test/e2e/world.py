@@ -114,6 +114,11 @@ class World:
         return f"{leases}/spillway-{self.installation}"
 
     @property
+    def gate_lease_path(self) -> str:
+        """That of its gates."""
+        return self.lease_path.replace("/leases/spillway-", "/leases/spillway-gate-")
+
+    @property
     def backend(self) -> Backend:
         return self.backends[0]
 
@@ -358,7 +363,7 @@ class World:
             if daemon.running:
                 daemon.sigcont()
                 daemon.kill9()
-        for path in (self.lease_path, self.lease_path.replace("/spillway-", "/spillway-gate-")):
+        for path in (self.lease_path, self.gate_lease_path):
             self.cluster.api("DELETE", path)
         for pod in self.pods():
             path = self.pods_path(pod["metadata"]["name"])
