@@ -72,8 +72,8 @@ DoctorReport check_daemon_sets(const DoctorFacts& facts) {
   const model::Taint provider = own_taint(model::kTaintProviderKey, model::kTaintProviderValue);
   for (const SeenDaemonSet& set : *facts.daemon_sets) {
     // One that names our taint wants to be there.
-    const bool everything = std::ranges::any_of(
-        set.pod.tolerations, [&](const auto& t) { return t.key.empty() && tolerates(t, provider); });
+    const bool everything = std::ranges::any_of(set.pod.tolerations,
+                                                [&](const auto& t) { return t.key.empty() && tolerates(t, provider); });
     if (!everything) continue;
     const auto node = std::ranges::find_if(
         facts.own_nodes, [&](const OwnNode& own) { return fits_node(set.pod, own.name, own.labels); });
@@ -93,8 +93,8 @@ DoctorReport check_kueue_flavors(const DoctorFacts& facts) {
   for (const SeenFlavor& flavor : **facts.flavors) {
     // Without labels and topology a flavor counts no nodes at all.
     if (flavor.labels.empty() && !flavor.topology) continue;
-    const auto node = std::ranges::find_if(facts.own_nodes,
-                                           [&](const OwnNode& own) { return selects(flavor.labels, own.labels); });
+    const auto node =
+        std::ranges::find_if(facts.own_nodes, [&](const OwnNode& own) { return selects(flavor.labels, own.labels); });
     if (node == facts.own_nodes.end()) continue;
     out.fail("ResourceFlavor " + flavor.name, "its nodeLabels match node " + node->name);
   }
@@ -126,8 +126,8 @@ DoctorReport check_policy_fights(const DoctorFacts& facts) {
       if (has_plugin(policy, plugin)) out.fail(policy.object, std::string(plugin) + " looks at node " + node->name);
     }
     if (facts.soft_taint && policy.soft_taints && drains(policy, facts)) {
-      out.fail(policy.object, "includePreferNoSchedule evicts pods from node " + node->name +
-                                  " by the soft taint, which never goes");
+      out.fail(policy.object,
+               "includePreferNoSchedule evicts pods from node " + node->name + " by the soft taint, which never goes");
     }
   }
   return out;
@@ -148,9 +148,8 @@ DoctorReport check_policy_nodes(const DoctorFacts& facts) {
 DoctorReport check_policy_local_storage(const DoctorFacts& facts) {
   DoctorReport out(DoctorCheck::kPolicyLocalStorage);
   if (!has_policies(out, facts) || !out.has(facts.pods)) return out;
-  const auto pod = std::ranges::find_if(*facts.pods, [](const SeenPod& p) {
-    return p.local_storage && !p.pod.terminal && p.owner_kind != "DaemonSet";
-  });
+  const auto pod = std::ranges::find_if(
+      *facts.pods, [](const SeenPod& p) { return p.local_storage && !p.pod.terminal && p.owner_kind != "DaemonSet"; });
   if (pod == facts.pods->end()) return out;
   for (const SeenPolicy& policy : *facts.policies) {
     if (!drains(policy, facts) || !policy.protects_local_storage) continue;

@@ -91,8 +91,7 @@ std::optional<std::int64_t> stays(const SeenPod& pod, std::string_view key) {
 }
 
 bool tolerates_provider(const SeenPod& pod) {
-  return tolerates(pod.pod.tolerations,
-                   taint(model::kTaintProviderKey, "NoSchedule", model::kTaintProviderValue));
+  return tolerates(pod.pod.tolerations, taint(model::kTaintProviderKey, "NoSchedule", model::kTaintProviderValue));
 }
 
 }  // namespace
@@ -115,12 +114,12 @@ DoctorReport check_budget_blocks(const DoctorFacts& facts) {
   DoctorReport out(DoctorCheck::kBudgetBlocks);
   if (!out.has(facts.pods) || !out.has(facts.budgets)) return out;
   for (const SeenBudget& budget : *facts.budgets) {
-    const auto pods = std::ranges::count_if(*facts.pods, [&](const SeenPod& pod) {
-      return counts(pod) && may_burst(pod, facts) && covers(budget, pod);
-    });
+    const auto pods = std::ranges::count_if(
+        *facts.pods, [&](const SeenPod& pod) { return counts(pod) && may_burst(pod, facts) && covers(budget, pod); });
     if (pods == 0) continue;
     const std::string why = why_it_blocks(budget, budget.expected_pods > 0 ? budget.expected_pods : pods);
-    if (!why.empty()) out.warn("PodDisruptionBudget " + budget.ns + "/" + budget.name, "never allows an eviction: " + why);
+    if (!why.empty())
+      out.warn("PodDisruptionBudget " + budget.ns + "/" + budget.name, "never allows an eviction: " + why);
   }
   return out;
 }

@@ -44,8 +44,8 @@ async::Task<std::string> RightsClient::post(std::string target, std::string body
 }
 
 async::Task<bool> RightsClient::review(UserInfo user, ResourceRight right, base::Deadline deadline) {
-  auto body = co_await post("/apis/authorization.k8s.io/v1/subjectaccessreviews", encode_access_review(user, right),
-                            deadline);
+  auto body =
+      co_await post("/apis/authorization.k8s.io/v1/subjectaccessreviews", encode_access_review(user, right), deadline);
   if (!body) co_return base::fail(std::move(body.error()));
   co_return decode_access_review(*body);
 }
