@@ -148,7 +148,11 @@ DoctorReport check_clock(const DoctorFacts& facts) {
     if (apart <= kSkewNoticed) return;
     const char* const way = ahead < base::Duration() ? " behind" : " ahead of";
     std::string what = "is " + seconds_text(apart) + way + " the API server's";
-    apart > kSkewHurts ? out.fail(whose, std::move(what)) : out.warn(whose, std::move(what));
+    if (apart > kSkewHurts) {
+      out.fail(whose, std::move(what));
+    } else {
+      out.warn(whose, std::move(what));
+    }
   };
   if (!out.has(facts.clock_ahead)) return out;
   judge("the clock of this machine", *facts.clock_ahead);

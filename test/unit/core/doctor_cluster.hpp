@@ -11,7 +11,7 @@
 
 #include "vk-provider/core/doctor.hpp"
 
-namespace spillway::test {
+namespace spillway::test::doctor {
 
 using namespace std::chrono_literals;
 using core::DoctorCheck;
@@ -181,4 +181,4 @@ inline constexpr auto kWarning = DoctorSeverity::kWarning;
 inline constexpr auto kError = DoctorSeverity::kError;
 inline const std::string kDeployment = "Deployment team/api";
 
-}  // namespace spillway::test
+}  // namespace spillway::test::doctor

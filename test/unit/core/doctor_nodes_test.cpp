@@ -4,15 +4,15 @@
 #include "test/unit/core/doctor_cluster.hpp"
 
 namespace core = spillway::core;
-using namespace spillway::test;
+using namespace spillway::test::doctor;
 
 TEST_CASE("the doctor finds a policy that fights") {
   DoctorFacts facts = a_healthy_cluster();
   core::SeenPolicy& policy = facts.policies->front();
-  const auto plugin = GENERATE("RemoveDuplicates", "LowNodeUtilization", "HighNodeUtilization",
+  const auto plugin = GENERATE(as<std::string>{}, "RemoveDuplicates", "LowNodeUtilization", "HighNodeUtilization",
                                "RemovePodsViolatingTopologySpreadConstraint");
   policy.plugins = {plugin};
-  check_finding(facts, DoctorCheck::kPolicyFights, kError, policy.object, std::string(plugin) + " looks at node burst");
+  check_finding(facts, DoctorCheck::kPolicyFights, kError, policy.object, plugin + " looks at node burst");
   policy.nodes = *core::parse_label_selector("type!=virtual-kubelet");
   CHECK(core::worst_of(core::examine(facts)) == DoctorSeverity::kOk);
 }

@@ -4,7 +4,7 @@
 #include "test/unit/core/doctor_cluster.hpp"
 
 namespace core = spillway::core;
-using namespace spillway::test;
+using namespace spillway::test::doctor;
 
 TEST_CASE("the doctor finds a workload without a budget") {
   DoctorFacts facts = a_healthy_cluster();
@@ -78,7 +78,7 @@ TEST_CASE("a budget that allows one eviction, or is about other pods, is well") 
   DoctorFacts facts = a_healthy_cluster();
   core::SeenBudget& budget = facts.budgets->front();
   budget.max_unavailable.clear();
-  budget.min_available = GENERATE("2", "66%", "0");
+  budget.min_available = GENERATE(as<std::string>{}, "2", "66%", "0");
   core::SeenBudget other = a_budget("other");
   other.selector.labels = {{"app", "database"}};
   other.max_unavailable = "0";

@@ -7,7 +7,7 @@
 
 namespace base = spillway::base;
 namespace core = spillway::core;
-using namespace spillway::test;
+using namespace spillway::test::doctor;
 using State = DoctorReport::State;
 
 TEST_CASE("the doctor finds nothing where all is well, and every check has run") {

@@ -90,7 +90,8 @@ struct Fixture {
     api.answers[list] = json{{"metadata", {{"resourceVersion", "7"}, {"continue", next}}}, {"items", items}}.dump();
   }
   void lease(const std::string& path, base::Duration age = 5s) {
-    const auto renewed = r.timers.wall() - std::chrono::duration_cast<std::chrono::microseconds>(age);
+    // By the server's clock, which is taken to be in the middle of the second that it names.
+    const auto renewed = r.timers.wall() + 500ms - std::chrono::duration_cast<std::chrono::microseconds>(age);
     api.answers[kLeases + path] = json{{"metadata", {{"name", "lease"}, {"resourceVersion", "3"}}},
                                        {"spec",
                                         {{"holderIdentity", "host_1"},
@@ -256,8 +257,8 @@ TEST_CASE("the doctor reads lists page by page") {
   const auto node = [](const char* name, const json& labels) {
     return json{{"metadata", {{"name", name}, {"labels", labels}}}};
   };
-  f.put("/api/v1/nodes", {node("a", {{"topology.kubernetes.io/zone", "x"}})}, "more");
-  f.put("/api/v1/nodes?limit=500&continue=more", {node("b", json::object())});
+  f.put("/api/v1/nodes", json::array({node("a", {{"topology.kubernetes.io/zone", "x"}})}), "more");
+  f.put("/api/v1/nodes?limit=500&continue=more", json::array({node("b", json::object())}));
   CHECK(report_of(f.doctor(), DoctorCheck::kZoneLabels).findings.size() == 1);
 }
 
