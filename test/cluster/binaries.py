@@ -40,7 +40,7 @@ def _kubernetes_flags(release: str = KUBERNETES_VERSION) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Module:
-    """One Go module: its programs by name, and what to link them with.
+    """One Go module: its programs by name, and what to build and link them with.
 
     `data` joins YAML files of a module that it requires: {file: (module, paths in it)}.
     `folder` is where it lies, if not under go/.
@@ -51,6 +51,7 @@ class Module:
     link_flags: tuple[str, ...] = ()
     data: dict[str, tuple[str, tuple[str, ...]]] = dataclasses.field(default_factory=dict)
     folder: pathlib.Path | None = None
+    tags: tuple[str, ...] = ()
 
     @property
     def source(self) -> pathlib.Path:
@@ -60,7 +61,9 @@ class Module:
         """Hash of everything of ours that decides what the programs are."""
         digest = hashlib.sha256()
         programs, data = sorted(self.programs.items()), sorted(self.data.items())
-        digest.update(repr((MINIMUM_GO, programs, self.link_flags, data)).encode())
+        # Without tags as it was before there were any: what is built stays valid.
+        rest = (data, self.tags) if self.tags else (data,)
+        digest.update(repr((MINIMUM_GO, programs, self.link_flags, *rest)).encode())
         for path in sorted(p for p in self.source.rglob("*") if p.is_file()):
             digest.update(str(path.relative_to(self.source)).encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -108,6 +111,15 @@ MODULES = {
             data={
                 "rights.yaml": ("sigs.k8s.io/metrics-server", ("manifests/base/rbac.yaml",)),
             },
+        ),
+        Module(
+            "prometheus",
+            {
+                name: f"github.com/prometheus/prometheus/cmd/{name}"
+                for name in ("prometheus", "promtool")
+            },
+            # The clients of thirty clouds, to find what to scrape, are most of its size.
+            tags=("remove_all_sd",),
         ),
         Module("registry", {"registry": "github.com/distribution/distribution/v3/cmd/registry"}),
         Module("streams", {"streams": "."}),
@@ -180,7 +192,8 @@ def _build_program(module: Module, program: str, package: str, output: pathlib.P
     flags = " ".join(("-s", "-w", *module.link_flags))
     # -mod=readonly: go.mod and go.sum are the pins, a build must never edit them.
     command = ["nice", "-n", "5", find_go(), "build", "-mod=readonly", "-trimpath"]
-    command += ["-buildvcs=false", "-ldflags", flags, "-o", str(output), package]
+    command += ["-buildvcs=false", "-ldflags", flags]
+    command += ["-tags", ",".join(module.tags), "-o", str(output), package]
     environment = os.environ | {"CGO_ENABLED": "0"}
     done = subprocess.run(command, cwd=module.source, env=environment)
     if done.returncode != 0:
