@@ -6,6 +6,7 @@ import http.server
 import json
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .world import World
@@ -76,6 +77,64 @@ class Home:
     def empty(self) -> None:
         for name in self.names:
             self.world.delete_pod(f"training-{name}", grace=0)
+
+
+class HomeKubelet:
+    """Runs the world's pods that are bound to home nodes: Ready after a moment, gone when told to go."""
+
+    def __init__(self, home: Home, *, boot: float = 1.0) -> None:
+        self._home = home
+        self._boot = boot
+        self._bound: dict[str, float] = {}
+        self._end = threading.Event()
+        #: Called with all pods of the world a few times in a second.
+        self.watchers: list[Callable[[list[dict[str, Any]]], None]] = []
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        # Before the nodes go.
+        home.world.on_close.insert(0, self.close)
+
+    def _run(self) -> None:
+        beaten = 0.0
+        try:
+            while not self._end.wait(0.15):
+                if time.monotonic() - beaten > 10:
+                    beaten = time.monotonic()
+                    self._home.beat()
+                pods = self._home.world.pods()
+                for watcher in self.watchers:
+                    watcher(pods)
+                for pod in pods:
+                    if pod["spec"].get("nodeName") in self._home.names:
+                        self._tend(pod)
+        except Exception as error:
+            self.error = error
+
+    def _tend(self, pod: dict[str, Any]) -> None:
+        world, meta = self._home.world, pod["metadata"]
+        if "deletionTimestamp" in meta:
+            path = world.pods_path(meta["name"])
+            body = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            world.cluster.api("DELETE", path, body)
+            return
+        since = self._bound.setdefault(meta["uid"], time.monotonic())
+        if pod["status"].get("phase") != "Pending" or time.monotonic() - since < self._boot:
+            return
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        kinds = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        conditions = [{"type": k, "status": "True", "lastTransitionTime": now} for k in kinds]
+        address = f"10.9.{len(self._bound) // 250}.{len(self._bound) % 250 + 1}"
+        addresses = {"podIP": address, "podIPs": [{"ip": address}]}
+        status = {"phase": "Running", "startTime": now, "conditions": conditions, **addresses}
+        path = world.pods_path(meta["name"]) + "/status"
+        world.cluster.api(
+            "PATCH", path, json.dumps({"status": status}).encode(), content_type=MERGE
+        )
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join(10)
 
 
 def patch(world: World, path: str, body: dict[str, Any]) -> None:
