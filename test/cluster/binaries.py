@@ -104,6 +104,7 @@ MODULES = {
                 )
             },
         ),
+        Module("descheduler", {"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"}),
         Module("kubectl-1.32", {"kubectl": "."}, _kubernetes_flags(OLD_KUBECTL_VERSION)),
         Module(
             "metrics-server",

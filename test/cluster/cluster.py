@@ -302,6 +302,15 @@ class Cluster:
         )
         return path
 
+    def account_kubeconfig(
+        self, account: str, namespace: str, path: pathlib.Path
+    ) -> pathlib.Path:
+        """Writes a kubeconfig with a token of a ServiceAccount that exists (valid for an hour)."""
+        token = self.kubectl("create", "token", account, "-n", namespace)
+        path.touch(0o600)
+        _write_kubeconfig(path, self.server, self.ca, {"token": token.strip()}, namespace)
+        return path
+
     # Parts
 
     def _require(self) -> Keeper:

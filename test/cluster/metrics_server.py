@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 
 from . import binaries
@@ -25,7 +24,9 @@ class MetricsServer:
         self._keeper = Keeper("metrics-server", directory)
         self._cluster.kubectl("apply", "-f", str(folder / "rights.yaml"))
         port = self._keeper.reserve_port()
-        rights = self._rights(directory)
+        rights = self._cluster.account_kubeconfig(
+            "metrics-server", "kube-system", directory / "rights.kubeconfig"
+        )
         kubeconfigs = ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
         command = [folder / "metrics-server", *(f"--{name}={rights}" for name in kubeconfigs)]
         command += [f"--cert-dir={directory}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
@@ -36,22 +37,6 @@ class MetricsServer:
         self._keeper.spawn("metrics-server", command, log=directory / "metrics-server.log")
         self._announce(port)
         return self
-
-    def _rights(self, directory: pathlib.Path) -> pathlib.Path:
-        token = self._cluster.kubectl("create", "token", "metrics-server", "-n", "kube-system")
-        path = directory / "rights.kubeconfig"
-        server = {"server": self._cluster.server, "certificate-authority": str(self._cluster.ca)}
-        document = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "test", "cluster": server}],
-            "users": [{"name": "metrics-server", "user": {"token": token.strip()}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "metrics-server"}}],
-            "current-context": "test",
-        }
-        path.touch(0o600)
-        path.write_text(json.dumps(document))
-        return path
 
     def _announce(self, port: int) -> None:
         named = {"name": "metrics-server", "namespace": "kube-system"}
