@@ -6,8 +6,10 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from test.cluster import Cluster, wait_for
+from test.cluster.cluster import REPOSITORY
 from test.cluster.metrics_server import MetricsServer
 
 from .conftest import Worlds
@@ -101,3 +103,12 @@ def test_top_is_right_and_an_autoscaler_follows_it(
         done = kubectl(world, "exec", name, "--", "touch", "/tmp/idle")
         assert done.code == 0, done.err
     wait_replicas(world, 1, timeout=120)
+
+
+def test_the_recipe_of_the_docs_is_accepted(cluster: Cluster) -> None:
+    text = (REPOSITORY / "vk-provider/docs/autoscaling.md").read_text()
+    recipe = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers?dryRun=All"
+    status, answer = cluster.api("POST", path + "&fieldValidation=Strict", recipe)
+    assert status == 201, answer
+    assert answer["spec"]["metrics"][0]["external"]["target"]["type"] == "AverageValue"
