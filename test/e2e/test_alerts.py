@@ -24,6 +24,8 @@ RUNBOOK = "vk-provider/docs/runbook.md"
 
 _OURS = re.compile(r"\bspillway_\w+")
 _NAMED = re.compile(r'"(spillway_\w+)"')
+_SERIES = re.compile(r"\bspillway_\w+\{([^}]*)\}")
+_MATCHER = re.compile(r'(\w+)\s*(?:=|!=|=~|!~)\s*"([^"]*)"')
 _SUFFIX = re.compile(r'config_\.metric_prefix \+ "(\w+)"')
 
 
@@ -93,6 +95,21 @@ def test_what_alerts_and_dashboards_name_exists() -> None:
     for name, panel in panels():
         for target in panel["targets"]:
             assert unknown(target["expr"]) == set(), name
+
+
+def test_the_labels_that_they_ask_for_exist() -> None:
+    """A value with a typing error matches nothing, and an alert on it never fires."""
+    sources = [p.read_text() for p in (REPOSITORY / "vk-provider").rglob("*.[ch]pp")]
+    words = set(re.findall(r'"(\w+)"', "".join(sources)))
+    expressions = [alert["expr"] for alert in alerts()]
+    expressions += [target["expr"] for _, panel in panels() for target in panel["targets"]]
+    asked = set()
+    for expression in expressions:
+        for series in _SERIES.findall(expression):
+            for label, values in _MATCHER.findall(series):
+                asked.update(f"{label}={value}" for value in values.split("|"))
+    assert {"stage=running", "reason=LaunchBackOff", "kind=closeAt"} <= asked
+    assert {pair for pair in asked if not set(pair.split("=")) <= words} == set()
 
 
 def test_dashboards_are_whole(tmp_path: pathlib.Path) -> None:
