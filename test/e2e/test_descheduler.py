@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
-from test.cluster import Cluster, wait_for
-from test.cluster.descheduler import Descheduler, evictor_args, shipped_policy
+from test.cluster import Cluster, binaries, wait_for
+from test.cluster.descheduler import SHIPPED, Descheduler, evictor_args, shipped_policy
 
 from .conftest import Worlds
 from .home import GATE_TAINT, SOFT_TAINT, WORLD_LABEL, Home, HomeKubelet, gate_config, patch
@@ -237,3 +238,17 @@ def test_policies_that_go_wrong(make_world: Worlds, descheduler: Descheduler) ->
     waiting = [p for p in world.pods("app=served") if not p["spec"].get("nodeName")]
     assert len(waiting) == 3
     assert kubelet.error is None
+
+
+def test_the_manifests_run_what_was_tested(cluster: Cluster, descheduler: Descheduler) -> None:
+    del descheduler  # made its namespace and its account
+    cluster.kubectl("apply", "-k", str(SHIPPED), "--dry-run=server")
+    deployment = yaml.safe_load((SHIPPED / "deployment.yaml").read_text())
+    template = deployment["spec"]["template"]
+    image = template["spec"]["containers"][0]["image"]
+    module = (binaries.MODULES["descheduler"].source / "go.mod").read_text()
+    assert f"sigs.k8s.io/descheduler {image.rpartition(':')[2]} " in module
+    # The namespace admits restricted pods only.
+    pod = {"metadata": {"name": "descheduler"}, "spec": template["spec"]}
+    status, answer = cluster.api("POST", "/api/v1/namespaces/spillway-system/pods?dryRun=All", pod)
+    assert status == 201, answer

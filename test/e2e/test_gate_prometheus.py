@@ -141,9 +141,6 @@ def test_no_fault_of_prometheus_is_an_answer(make_world: Worlds, short_tmp: path
         restored += 1
         scene.wait_told("GateDataRestored", restored)
 
-    exporter.samples = ""
-    check("empty")
-    heal()
     exporter.samples = None
     check("empty")
     heal()
