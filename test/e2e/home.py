@@ -82,9 +82,10 @@ class Home:
 class HomeKubelet:
     """Runs the world's pods that are bound to home nodes: Ready after a moment, gone when told to go."""
 
-    def __init__(self, home: Home, *, boot: float = 1.0) -> None:
+    def __init__(self, home: Home, *, boot: float = 1.0, tells_start: bool = True) -> None:
         self._home = home
         self._boot = boot
+        self._tells_start = tells_start  # false: as some virtual nodes, it leaves out status.startTime
         self._bound: dict[str, float] = {}
         self._end = threading.Event()
         #: Called with all pods of the world a few times in a second.
@@ -126,7 +127,9 @@ class HomeKubelet:
         conditions = [{"type": k, "status": "True", "lastTransitionTime": now} for k in kinds]
         address = f"10.9.{len(self._bound) // 250}.{len(self._bound) % 250 + 1}"
         addresses = {"podIP": address, "podIPs": [{"ip": address}]}
-        status = {"phase": "Running", "startTime": now, "conditions": conditions, **addresses}
+        status = {"phase": "Running", "conditions": conditions, **addresses}
+        if self._tells_start:
+            status["startTime"] = now
         path = world.pods_path(meta["name"]) + "/status"
         world.cluster.api(
             "PATCH", path, json.dumps({"status": status}).encode(), content_type=MERGE
