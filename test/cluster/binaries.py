@@ -88,6 +88,11 @@ MODULES = {
             _kubernetes_flags(),
         ),
         Module(
+            "kube-proxy",
+            {"kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy"},
+            _kubernetes_flags(),
+        ),
+        Module(
             "kwok",
             {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
             # What kwok does to nodes and pods, at its fastest: `kwok --config=.../stages.yaml`.

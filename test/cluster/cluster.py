@@ -285,13 +285,14 @@ class Cluster:
         server: str | None = None,
         ca: pathlib.Path | None = None,
         name: str = "spillway",
+        parts: Sequence[str] = (),
     ) -> pathlib.Path:
         """Applies the rights of config/deploy and returns a kubeconfig that has just those.
 
-        It uses a token file (valid for 24 h) of the ServiceAccount `spillway`. `server` and `ca`
+        `parts` adds those of folders below it, such as "endpoints". It uses a token file (valid for 24 h) of the ServiceAccount `spillway`. `server` and `ca`
         point it at a gate; `name` tells several kubeconfigs of one cluster apart.
         """
-        self.apply(*_rights(namespace))
+        self.apply(*_rights(namespace, parts))
         token = self.kubectl("create", "token", "spillway", "-n", namespace, "--duration=24h")
         token_file = self.directory / f"{name}.token"
         token_file.write_text(token.strip())
@@ -495,11 +496,12 @@ def _exchange(
     return response.status, text
 
 
-def _rights(namespace: str) -> list[dict[str, Any]]:
+def _rights(namespace: str, parts: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The namespace, ServiceAccount and RBAC objects of config/deploy, moved to `namespace`."""
     objects = [
         item
-        for path in sorted(DEPLOY.glob("*.yaml"))
+        for folder in (DEPLOY, *(DEPLOY / part for part in parts))
+        for path in sorted(folder.glob("*.yaml"))
         for item in yaml.safe_load_all(path.read_text())
         if isinstance(item, dict) and item.get("kind") in _RIGHTS_KINDS
     ]

@@ -5,8 +5,8 @@
 #
 # packages      Debian packages (compiler, libraries, Docker)
 # venv          the tests' Python environment, build/venv
-# controlplane  the Kubernetes control plane and what tests use with it (metrics-server, an older kubectl, a client of
-#               streams, virtual-kubelet's suite, descheduler, Prometheus), built from Go modules into the cache
+# controlplane  the Kubernetes control plane and what tests use with it (kube-proxy, metrics-server, an older kubectl, a
+#               client of streams, virtual-kubelet's suite, descheduler, Prometheus), built from Go modules into the cache
 # registry      an image registry
 # peers         kwok, virtual-kubelet and the load generator, for the bench
 set -euo pipefail
@@ -93,7 +93,7 @@ parts=("$@")
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
 modules=()
-wants controlplane && modules+=(controlplane streams virtual-kubelet-suite kubectl-1.32 metrics-server
+wants controlplane && modules+=(controlplane streams virtual-kubelet-suite kubectl-1.32 metrics-server kube-proxy
   descheduler prometheus)
 wants registry && modules+=(registry)
 wants peers && modules+=(kwok virtual-kubelet loader)
