@@ -76,6 +76,7 @@ struct Reflector::State {
 
 std::string Reflector::State::query(std::string parameters) const {
   if (!config.field_selector.empty()) parameters += "&fieldSelector=" + net::encode_query_value(config.field_selector);
+  if (!config.label_selector.empty()) parameters += "&labelSelector=" + net::encode_query_value(config.label_selector);
   return config.path + "?" + std::move(parameters);
 }
 

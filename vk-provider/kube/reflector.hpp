@@ -32,6 +32,7 @@ struct ReflectorConfig {
   std::string name;            // label of the metrics: pods, node
   std::string path;            // /api/v1/pods
   std::string field_selector;  // spec.nodeName=burst; may be empty
+  std::string label_selector;  // a=b,c=d; may be empty
   /// How long one watch lasts before it is renewed from where it stands; zero: 5 to 10 minutes, at random. The server
   /// sends a bookmark shortly before that, so a watch that stays silent beyond it is dead: this bounds how long a
   /// change can go unnoticed on a connection that died without a word.

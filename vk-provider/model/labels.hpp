@@ -55,6 +55,12 @@ inline constexpr std::string_view kAnnotationGateUntil = "spillway.dev/gate-unti
 // On a node of home, written by a health agent: how many of its GPUs are sick.
 inline constexpr std::string_view kAnnotationUnhealthyGpus = "spillway.dev/unhealthy-gpus";
 
+// Our EndpointSlices, beside kLabelInstallation.
+inline constexpr std::string_view kLabelServiceName = "kubernetes.io/service-name";
+inline constexpr std::string_view kLabelEndpointManager = "endpointslice.kubernetes.io/managed-by";
+inline constexpr std::string_view kLabelHeadless = "service.kubernetes.io/headless";
+inline constexpr std::string_view kLabelZone = "topology.kubernetes.io/zone";
+
 inline constexpr std::string_view kResourceNvidiaGpu = "nvidia.com/gpu";
 inline constexpr std::string_view kResourceAmdGpu = "amd.com/gpu";
 

@@ -50,6 +50,14 @@ constexpr Resource leases() {
   return out;
 }
 
+constexpr Resource endpoint_slices() {
+  Resource out = plain("endpointslices", "EndpointSlice");
+  out.group = "discovery.k8s.io";
+  out.api_version = "discovery.k8s.io/v1";
+  out.has_generation = true;
+  return out;
+}
+
 constexpr std::array kResources = {pods(),
                                    nodes(),
                                    leases(),
@@ -58,6 +66,7 @@ constexpr std::array kResources = {pods(),
                                    plain("configmaps", "ConfigMap"),
                                    plain("secrets", "Secret"),
                                    plain("services", "Service"),
+                                   endpoint_slices(),
                                    plain("serviceaccounts", "ServiceAccount")};
 
 std::string decoded(std::string_view text) {
