@@ -129,6 +129,7 @@ void PodController::pod_seen(NodeSink& sink, std::string_view json) {
     return post(uid, core::event::Joined{});
   }
   unjoined_.insert(uid);
+  if (d_.pod_changed) d_.pod_changed(stored.record);
   join(stored);
 }
 
@@ -173,6 +174,7 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
     if (std::holds_alternative<core::action::Forget>(action)) {
       metrics_.removed(*entry, now.steady);
       d_.placer->forget(*entry, now);
+      if (d_.pod_changed) d_.pod_changed(entry->record);
       log::info("pod gone", {{"pod", entry->record.key().to_string()}, {"uid", uid}});
       wakes_.remove(uid);
       probes_.forget(uid);
@@ -184,6 +186,7 @@ void PodController::step(const base::PodUid& uid, const core::Event& event) {
   }
   probes_.follow(entry->record);
   consider_status(uid, *entry);
+  if (d_.pod_changed) d_.pod_changed(entry->record);
 }
 
 /// Once its provider has accepted: what is sold out is no news of the pod.

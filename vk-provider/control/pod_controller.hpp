@@ -61,6 +61,8 @@ struct PodDeps {
   base::TimePoint old_creates_end{};
   /// Somebody should look at the provider soon.
   std::function<void(const base::ProviderName&)> ask_provider;
+  /// A pod is new, has changed, or goes. May be empty.
+  std::function<void(const model::PodRecord&)> pod_changed;
   /// Something of the provider is on its way: it should be looked at more often.
   std::function<void(const base::ProviderName&)> stir_provider;
 };
