@@ -5,6 +5,7 @@
 #include "vk-provider/base/log.hpp"
 #include "vk-provider/daemon/gate_runner.hpp"
 #include "vk-provider/daemon/version.hpp"
+#include "vk-provider/model/labels.hpp"
 #include "vk-provider/net/digest.hpp"
 #include "vk-provider/provider/metered_provider.hpp"
 
@@ -14,6 +15,9 @@ namespace log = base::log;
 namespace {
 constexpr base::Duration kWaitForProviders = std::chrono::seconds(30);
 constexpr base::Duration kShowEvery = std::chrono::seconds(1);
+// Nodes without a heartbeat lose their pods: no slice is worth that.
+constexpr base::Duration kWaitForEndpoints = std::chrono::seconds(5);
+constexpr base::Duration kLookAtEndpoints = std::chrono::milliseconds(50);
 // A pod that is bound behind a dead connection is seen after this time (docs/adr/0005).
 constexpr base::Duration kPodsWatchTime = std::chrono::seconds(10);
 async::Task<async::ByteStreamPtr> cannot_connect(std::string host, int port) {
@@ -44,6 +48,7 @@ base::Result<void> Active::start() {
   make_ledger();
   if (auto made = make_providers(); !made) return made;
   // 2. Who decides and writes.
+  make_endpoints();
   make_controllers();
   // 3. The API of the nodes, before there are nodes that name its ports.
   if (auto started = start_kubelet_api(); !started) return started;
@@ -70,9 +75,37 @@ async::Loop Active::begin() {
     group_.spawn(provider->run_offers());
   }
   for (auto& reflector : reflectors_) group_.spawn(reflector->run());
+  if (endpoints_) {
+    group_.spawn(endpoints_->run());
+    co_await await_endpoints();
+  }
   // 6. Nodes come last: what the scheduler binds to them finds everything at work.
   for (auto& node : nodes_) group_.spawn(node->run());
   group_.spawn(watch_providers());
+}
+
+async::Loop Active::await_endpoints() {
+  const base::TimePoint end = d_.timers->now() + kWaitForEndpoints;
+  while (!endpoints_->reconciled() && d_.timers->now() < end) co_await d_.timers->sleep_for(kLookAtEndpoints);
+}
+
+void Active::make_endpoints() {
+  if (config_.endpoints != EndpointMode::kDirect) return;
+  control::EndpointDeps deps;
+  deps.executor = d_.executor;
+  deps.api = d_.api;
+  deps.timers = d_.timers;
+  deps.random = d_.random;
+  deps.metrics = d_.metrics;
+  deps.events = &events_;
+  deps.scope.installation = config_.installation.name;
+  for (const model::NodeProfile& profile : config_.nodes) {
+    const auto zone = profile.labels.find(std::string(model::kLabelZone));
+    if (zone != profile.labels.end()) deps.scope.zones.emplace(profile.name, zone->second);
+  }
+  deps.pods_known = [this] { return pods_->synced(); };
+  deps.holds_lease = [this] { return lease_.covers(d_.timers->now()); };
+  endpoints_ = std::make_unique<control::EndpointController>(std::move(deps));
 }
 
 void Active::make_ledger() {
@@ -153,6 +186,9 @@ void Active::make_controllers() {
   deps.stir_provider = [this](const base::ProviderName& name) {
     if (control::ProviderController* controller = find_controller(name)) controller->stir();
   };
+  if (endpoints_) {
+    deps.pod_changed = [this](const model::PodRecord& record) { endpoints_->on_pod(record); };
+  }
   pods_ = std::make_unique<control::PodController>(std::move(deps));
   brake_ = std::make_unique<control::BrakeKeeper>(pods_->brake(), *d_.api, config_.installation.ns,
                                                   config_.installation.name, *d_.timers,
@@ -212,7 +248,9 @@ void Active::make_nodes() {
     pods.path = "/api/v1/pods";
     pods.field_selector = "spec.nodeName=" + profile.name;
     pods.watch_time = kPodsWatchTime;
-    reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api, pods_->sink(profile.name),
+    kube::ReflectorSink& sink = pods_->sink(profile.name);
+    reflectors_.push_back(std::make_unique<kube::Reflector>(std::move(pods), *d_.api,
+                                                            endpoints_ ? endpoints_->watch_labels(sink) : sink,
                                                             *d_.timers, *d_.random, *d_.metrics));
   }
 }
@@ -281,6 +319,12 @@ std::vector<Check> Active::readiness() const {
   if (ledger_) {
     checks.emplace_back(
         "ledger", ledger_->ready() || !ledger_->problem().empty() ? ledger_->problem() : "the ledger was not read yet");
+  }
+  if (endpoints_) {
+    checks.emplace_back("endpoints", endpoints_->reconciled()
+                                         ? ""
+                                         : "Services and EndpointSlices were not listed completely yet (their rights: "
+                                           "config/deploy/endpoints)");
   }
   if (kubelet_) checks.emplace_back("kubelet api", kubelet_->problem());
   for (const auto& node : nodes_) {

@@ -9,6 +9,7 @@
 
 #include "vk-provider/api/kubelet_api.hpp"
 #include "vk-provider/control/brake_keeper.hpp"
+#include "vk-provider/control/endpoint_controller.hpp"
 #include "vk-provider/control/installation_lease.hpp"
 #include "vk-provider/control/ledger_keeper.hpp"
 #include "vk-provider/control/node_controller.hpp"
@@ -43,9 +44,12 @@ class Active {
   base::Result<void> make_providers();
   void make_controllers();
   base::Result<void> start_kubelet_api();
+  void make_endpoints();
   void make_nodes();
   /// Reads the ledger, and starts everything else.
   async::Loop begin();
+  /// Until what an earlier process left in EndpointSlices is put right, but not for long.
+  async::Loop await_endpoints();
   control::ProviderController* find_controller(const base::ProviderName& name) const;
   control::NodeSettings settings_of(const model::NodeProfile& profile) const;
   /// Tells the nodes when a provider stops or begins to answer, and ends the wait for one that never does.
@@ -64,6 +68,7 @@ class Active {
   core::OfferBook offers_;
   std::unique_ptr<control::Placer> placer_;
   provider::HandlerRunner handlers_;
+  std::unique_ptr<control::EndpointController> endpoints_;  // with endpoints.mode direct; told of all pods
   std::unique_ptr<control::PodController> pods_;
   std::unique_ptr<control::BrakeKeeper> brake_;
   std::unique_ptr<control::SweepController> sweep_;

@@ -94,6 +94,12 @@ void read_placement(Reader& reader, const At& at, PlacementConfig& out) {
   section.finish();
 }
 
+void read_endpoints(Reader& reader, const At& at, EndpointMode& out) {
+  Section section(reader, at);
+  section.one_of<EndpointMode>("mode", {{"none", EndpointMode::kNone}, {"direct", EndpointMode::kDirect}}, out);
+  section.finish();
+}
+
 void read_admin(Reader& reader, const At& at, AdminConfig& out) {
   Section section(reader, at);
   const At address = section.get("address");
@@ -142,6 +148,7 @@ void read_document(Reader& reader, const At& document, const ConfigSources& sour
   out.spend = read_spend(reader, section.get("spend"), out, out.ledger_retention);
   require_caps(reader, providers, out, sources);
   out.gate = read_gate(reader, section.get("gate"), out);
+  read_endpoints(reader, section.get("endpoints"), out.endpoints);
   out.kubelet_api = read_kubelet_api(reader, section.get("kubeletApi"), out.nodes.size());
   read_admin(reader, section.get("admin"), out.admin);
   read_log(reader, section.get("log"), out.log);

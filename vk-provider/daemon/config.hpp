@@ -71,6 +71,12 @@ struct GateConfig {
   std::vector<control::GateSettings> gates;  // at least one if enabled; no node in two; see gates_of()
 };
 
+/// How traffic of Services reaches rented pods (docs/traffic.md).
+enum class EndpointMode : std::uint8_t {
+  kNone,    // not at all, but for pods whose own address is reached
+  kDirect,  // EndpointSlices of ours lead to their published ports
+};
+
 struct AdminConfig {
   AdminConfig() = default;
   std::string address = "127.0.0.1";
@@ -94,6 +100,7 @@ struct Config {
   PlacementConfig placement;
   core::SpendPolicy spend;  // a provider that costs money is under a cap per hour
   GateConfig gate;
+  EndpointMode endpoints = EndpointMode::kNone;
   base::Duration ledger_retention{std::chrono::hours(24 * 365)};
   api::KubeletApiConfig kubelet_api;
   AdminConfig admin;

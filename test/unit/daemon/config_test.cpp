@@ -329,7 +329,7 @@ spillway.yaml:22: placement.startDeadline: found "20"; allowed: a duration such 
 spillway.yaml:23: placement.createDeadline: found "25s"; allowed: a duration such as 20s, 5m or 1h30m, from 1s to 20s
 spillway.yaml:25: admin.port: found "70000"; allowed: a whole number from 0 to 65535
 spillway.yaml:26: log: found "loud"; allowed: a mapping
-spillway.yaml:27: weather: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, spend, gate, kubeletApi, admin, log
+spillway.yaml:27: weather: found an unknown key; allowed: apiVersion, installation, nodes, providers, placement, spend, gate, endpoints, kubeletApi, admin, log
 )");
 }
 
