@@ -49,6 +49,7 @@ def make_config(
     spend: Mapping[str, Any] | None = None,
     kubelet: Mapping[str, Any] | None = None,
     gate: Mapping[str, Any] | None = None,
+    endpoints: Mapping[str, Any] | None = None,
     log_level: str = "debug",
 ) -> dict[str, Any]:
     """A whole configuration, with times that suit tests. `kubelet`: the section kubeletApi; None: off."""
@@ -61,6 +62,7 @@ def make_config(
         "spend": dict(spend or {}),
         "kubeletApi": {"enabled": True, **kubelet} if kubelet is not None else {},
         "gate": dict(gate or {}),
+        "endpoints": dict(endpoints or {}),
         "admin": {"port": admin_port},
         "log": {"level": log_level, "format": "json"},
     }

@@ -192,6 +192,7 @@ class World:
         workload: Workload | None = None,
         *,
         annotations: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
         namespace: str = "",
         container: Mapping[str, Any] | None = None,
         scheduled: bool = False,
@@ -199,7 +200,11 @@ class World:
     ) -> str:
         """Creates a pod and returns its UID."""
         work = workload or self.backend.workload()
-        metadata = {"name": name, "annotations": {**work.annotations, **(annotations or {})}}
+        metadata = {
+            "name": name,
+            "labels": dict(labels or {}),
+            "annotations": {**work.annotations, **(annotations or {})},
+        }
         body = {
             "metadata": metadata,
             "spec": self.pod_spec(work, container=container, scheduled=scheduled, **spec),
