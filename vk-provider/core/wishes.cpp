@@ -29,6 +29,7 @@ constexpr std::array kUserAnnotations{
     model::kAnnotationImageSize,    model::kAnnotationRegions,
     model::kAnnotationCountries,    model::kAnnotationProviders,
     model::kAnnotationTier,         model::kAnnotationTrust,
+    model::kAnnotationDoNotDrain,   model::kAnnotationDraining,
 };
 
 constexpr std::int64_t kGib = std::int64_t{1} << 30;

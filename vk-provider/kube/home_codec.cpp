@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "vk-provider/kube/drain_codec.hpp"
 #include "vk-provider/kube/json_scan.hpp"
 #include "vk-provider/kube/pod_codec.hpp"
 #include "vk-provider/kube/spec_reader.hpp"
@@ -215,6 +216,7 @@ base::Result<model::HomePod> decode_whole(std::string_view json, bool without_gp
   out.labels = decode_labels(json_member(metadata, "labels"));
   take_wishes(parts, out);
   take_status(status, out);
+  decode_drain_facts(metadata, status, out);
   return out;
 }
 

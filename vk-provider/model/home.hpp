@@ -1,12 +1,17 @@
-// What the capacity gate reads of Nodes and Pods of the whole cluster: a few plain values of each.
+// What the capacity gate and the drain read of Nodes and Pods of the whole cluster: a few plain values of each.
 //
-// Values, made by kube/home_codec and taken in by core/home_book. "home" is every node that is not virtual.
+// Values, made by kube/home_codec and taken in by core/home_book and core/drain_roster. "home" is every node that is
+// not virtual.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "vk-provider/base/clock.hpp"
+#include "vk-provider/base/money.hpp"
 
 namespace spillway::model {
 
@@ -72,6 +77,46 @@ struct HomeNode {
   std::int64_t unhealthy_gpus = 0;  // of the annotation spillway.dev/unhealthy-gpus
 };
 
+/// What stands on a pod that was taken from its ReplicaSet, so that a later process can go on: the annotations
+/// spillway.dev/draining (the hash) and state.spillway.dev/drain (all else).
+struct DetachNote {
+  DetachNote() = default;
+  std::string hash;  // that its label pod-template-hash had
+  std::string owner_name;
+  std::string owner_uid;
+  base::WallTime since{};
+};
+
+/// What a drain wants to know of a pod beside.
+struct DrainFacts {
+  DrainFacts() = default;
+  std::string ns;
+  std::string name;
+  std::string resource_version;
+  std::string owner_kind;  // of the controller; empty for a pod without one
+  std::string owner_name;
+  std::string owner_uid;
+  base::WallTime created{};
+  bool pending = false;  // phase Pending: nothing of it serves yet
+  bool ready = false;
+  base::WallTime ready_since{};
+  std::optional<base::Money> price;  // an hour, as the daemon noted it
+  bool keep = false;                 // spillway.dev/do-not-drain
+  bool evict_anyway = false;         // descheduler.alpha.kubernetes.io/evict
+  bool rather_not = false;           // descheduler.alpha.kubernetes.io/prefer-no-eviction
+  std::string draining;              // of spillway.dev/draining
+  std::optional<DetachNote> note;    // only if it was written for this very pod
+};
+
+/// A PodDisruptionBudget, as far as it says which pods it is about.
+struct DisruptionBudget {
+  DisruptionBudget() = default;
+  std::string ns;
+  std::string name;
+  bool selects_none = false;  // without a selector
+  NodeTerm selector;          // all must hold; empty: every pod of the namespace
+};
+
 struct HomePod {
   HomePod() = default;
   std::string uid;
@@ -88,6 +133,7 @@ struct HomePod {
   std::map<std::string, std::string> node_selector;
   std::vector<NodeTerm> node_terms;  // of the required node affinity: one of them must match; empty: no affinity
   bool has_node_terms = false;
+  DrainFacts drain;
 };
 
 }  // namespace spillway::model

@@ -25,6 +25,14 @@ inline constexpr std::string_view kAnnotationCountries = "spillway.dev/countries
 inline constexpr std::string_view kAnnotationProviders = "spillway.dev/providers";
 inline constexpr std::string_view kAnnotationTier = "spillway.dev/tier";
 inline constexpr std::string_view kAnnotationTrust = "spillway.dev/trust";
+// "true": the drain leaves the pod where it is.
+inline constexpr std::string_view kAnnotationDoNotDrain = "spillway.dev/do-not-drain";
+// On a pod that the drain has taken from its ReplicaSet: the value that its label pod-template-hash had.
+inline constexpr std::string_view kAnnotationDraining = "spillway.dev/draining";
+inline constexpr std::string_view kLabelTemplateHash = "pod-template-hash";
+// What users of the descheduler write.
+inline constexpr std::string_view kAnnotationEvict = "descheduler.alpha.kubernetes.io/evict";
+inline constexpr std::string_view kAnnotationPreferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction";
 // Orders to the fake cloud, for trials and tests; ignored by every other provider.
 inline constexpr std::string_view kFakePrefix = "fake.spillway.dev/";
 
@@ -37,6 +45,8 @@ inline constexpr std::string_view kAnnotationWhy = "state.spillway.dev/why";
 inline constexpr std::string_view kAnnotationWithheld = "state.spillway.dev/withheld";
 // Of Kubernetes: of equal pods a ReplicaSet that is scaled down removes the one with the lowest first.
 inline constexpr std::string_view kAnnotationDeletionCost = "controller.kubernetes.io/pod-deletion-cost";
+// What the drain must know of a pod that it has taken from its ReplicaSet; kube/drain_codec.cpp has the format.
+inline constexpr std::string_view kAnnotationDrain = "state.spillway.dev/drain";
 
 // Node.
 inline constexpr std::string_view kTaintProviderKey = "virtual-kubelet.io/provider";

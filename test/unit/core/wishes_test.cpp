@@ -129,6 +129,10 @@ TEST_CASE("wishes: what contradicts itself is refused") {
   CHECK(small.faults[0].why == "found '24Gi', more than any GPU of spillway.dev/gpu-model has");
 }
 
+TEST_CASE("wishes: what is written for the drain, or by it, is no unknown key") {
+  CHECK(read({{"spillway.dev/do-not-drain", "true"}, {"spillway.dev/draining", "6d4b75cb6d"}}).faults.empty());
+}
+
 TEST_CASE("wishes: whatever stands there, nothing crashes and nothing is taken half") {
   const std::vector<std::string> odd{
       "",    " ",     ",", ",,", "\n",   std::string(5000, '9'),  "1e308",   "-0", "+1", "0x10", "NaN",
