@@ -115,6 +115,8 @@ bool HomeBook::put_node(const model::HomeNode& in) {
       home && in.ready && !in.unschedulable && !in.deleting && tolerates_all(about_.tolerations, in.taints);
   const std::int64_t allocatable = std::max<std::int64_t>(0, amount_of(in.allocatable, about_.resource));
   const std::int64_t sick = std::max<std::int64_t>(0, in.unhealthy_gpus);
+  node.labels = usable ? in.labels : NodeLabels();
+  node.taints = usable ? in.taints : std::vector<model::Taint>();
   if (node.known && node.home == home && node.usable == usable && node.allocatable == allocatable &&
       node.sick_told == sick) {
     return false;
@@ -136,6 +138,8 @@ void HomeBook::forget_node(NodeEntry& entry) {
   if (node.home) --home_nodes_;
   node.known = node.home = node.usable = false;
   node.allocatable = node.sick_told = 0;
+  node.labels.clear();
+  node.taints.clear();
   drop_if_empty(entry);
 }
 
@@ -346,6 +350,33 @@ HomeSight HomeBook::look(base::TimePoint now) {
   out.pending = total_of(pending_.map()) + total_of(stuck_.map());
   out.fitting = pending_.map().empty() ? 0 : fitting(demand);
   return out;
+}
+
+// The drain's questions.
+
+std::optional<std::string> HomeBook::place_for(const model::HomePod& pod, const Reserved& reserved) const {
+  const std::int64_t gpus = gpus_of(pod);
+  std::optional<std::pair<std::int64_t, std::string>> best;
+  for (const auto& [name, node] : nodes_) {
+    if (!node.counted) continue;
+    const auto promised = reserved.find(name);
+    const std::int64_t left = node.free - gpus - (promised == reserved.end() ? 0 : promised->second);
+    if (left < 0 || (best && std::pair(left, name) >= *best)) continue;
+    if (!fits_node(pod, name, node.labels) || !tolerates_all(pod.tolerations, node.taints)) continue;
+    best = {left, name};
+  }
+  return best ? std::optional(best->second) : std::nullopt;
+}
+
+std::int64_t HomeBook::free_slots(std::int64_t slot_gpus, const Reserved& reserved) const {
+  std::int64_t slots = slots_of(free_.map(), slot_gpus);
+  for (const auto& [name, gpus] : reserved) {
+    const auto it = nodes_.find(name);
+    if (it == nodes_.end() || !it->second.counted) continue;
+    const std::int64_t left = std::max<std::int64_t>(0, it->second.free - gpus);
+    slots -= it->second.free / slot_gpus - left / slot_gpus;
+  }
+  return slots;
 }
 
 }  // namespace spillway::core

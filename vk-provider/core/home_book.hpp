@@ -69,6 +69,18 @@ class HomeBook {
   /// When a pod that waits begins to count or to be stuck; never without one.
   base::TimePoint next_change() const;
 
+  // For the drain (core/drain_policy).
+  /// GPUs that are promised on home nodes beyond what the book knows, by node name.
+  using Reserved = std::map<std::string, std::int64_t>;
+  bool is_virtual(const std::string& node_name) const;
+  /// A pod that may run at home and on a node of this gate, and that the gate keeps at home.
+  bool is_burst(const model::HomePod& pod) const;
+  std::int64_t gpus_of(const model::HomePod& pod) const { return model::amount_of(pod.gpus, about_.resource); }
+  /// The home node with the least free GPUs on which this pod could stand; walks all nodes.
+  std::optional<std::string> place_for(const model::HomePod& pod, const Reserved& reserved) const;
+  /// Free slots of this size, less what is reserved. Does not know who is ahead.
+  std::int64_t free_slots(std::int64_t slot_gpus, const Reserved& reserved) const;
+
   size_t pods() const { return pods_.size(); }
   size_t nodes() const { return nodes_.size(); }
 
@@ -97,6 +109,8 @@ class HomeBook {
     std::int64_t sick_asked = 0;  // by set_sick
     std::int64_t pods = 0;
     std::uint64_t round = 0;
+    NodeLabels labels;  // these two of usable nodes alone
+    std::vector<model::Taint> taints;
     // What stands in the sums.
     bool counted = false;
     std::int64_t free = 0;
@@ -136,8 +150,6 @@ class HomeBook {
   void count(Node& node);
   void forget_node(NodeEntry& entry);
 
-  bool is_virtual(const std::string& node_name) const;
-  bool is_burst(const model::HomePod& pod) const;
   Pod classify(const model::HomePod& pod);
   void enter(Pod& pod);
   void leave(Pod& pod);

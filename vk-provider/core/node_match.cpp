@@ -41,6 +41,10 @@ bool selects(const NodeLabels& selector, const NodeLabels& labels) {
   });
 }
 
+bool selects(const model::NodeTerm& selector, const NodeLabels& labels) {
+  return selector.empty() || term_matches(selector, std::string(), labels);
+}
+
 bool contradict(const NodeLabels& a, const NodeLabels& b) {
   return std::ranges::any_of(a, [&](const auto& entry) {
     const auto it = b.find(entry.first);

@@ -20,6 +20,8 @@ bool tolerates_all(const std::vector<model::Toleration>& tolerations, const std:
 
 /// Every entry of the selector stands among the labels.
 bool selects(const NodeLabels& selector, const NodeLabels& labels);
+/// A label selector with expressions: all of them hold. An empty one selects everything.
+bool selects(const model::NodeTerm& selector, const NodeLabels& labels);
 /// A key that both name with different values: no node can fit both.
 bool contradict(const NodeLabels& a, const NodeLabels& b);
 /// nodeSelector and required node affinity of the pod.

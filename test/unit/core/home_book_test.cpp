@@ -403,3 +403,36 @@ TEST_CASE("1000 nodes and 20,000 pods") {
   WARN("one change and its evaluation: " << took.count() / kChanges << " us");
   CHECK(book.pods() == 20000);
 }
+
+TEST_CASE("a place for one pod is the fullest node that suits it, less what is promised there") {
+  Home home;
+  model::HomeNode fussy = a_node("fussy", 2);
+  fussy.labels = {{"disk", "fast"}};
+  fussy.taints = {{"team", "a", "NoSchedule"}};
+  home.book.put_node(fussy);
+  home.book.put_pod(a_pod("a", 5, "home1"), kStart);
+  const auto place = [&](const model::HomePod& pod, const core::HomeBook::Reserved& reserved) {
+    return home.book.place_for(pod, reserved).value_or("none");
+  };
+  const model::HomePod pod = burst_pod("b", 2);
+  CHECK(place(pod, {}) == "home1");
+  CHECK(place(pod, {{"home1", 2}}) == "home2");
+  CHECK(place(burst_pod("b", 8), {}) == "home2");
+  CHECK(place(burst_pod("b", 8), {{"home2", 1}}) == "none");
+  model::HomePod choosy = pod;
+  choosy.node_selector = {{"disk", "fast"}};
+  // The gate's own tolerations keep a node with a taint of others out of the account.
+  CHECK(place(choosy, {}) == "none");
+  fussy.taints.clear();
+  home.book.put_node(fussy);
+  CHECK(place(choosy, {}) == "fussy");
+  CHECK(place(choosy, {{"fussy", 1}}) == "none");
+}
+
+TEST_CASE("slots are fewer by what is promised, node by node") {
+  Home home;
+  CHECK(home.book.free_slots(3, {}) == 4);
+  CHECK(home.book.free_slots(3, {{"home1", 2}}) == 4);
+  CHECK(home.book.free_slots(3, {{"home1", 3}}) == 3);
+  CHECK(home.book.free_slots(3, {{"home1", 99}, {"gone", 5}}) == 2);
+}
