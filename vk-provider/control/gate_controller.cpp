@@ -131,6 +131,10 @@ GateController::GateController(std::vector<GateSettings> gates, GateDeps deps)
 
 GateController::~GateController() = default;
 
+const GateSettings& GateController::settings(size_t gate) const { return gates_.at(gate)->settings; }
+
+const core::HomeBook& GateController::book(size_t gate) const { return gates_.at(gate)->book; }
+
 bool GateController::synced() const { return nodes_.synced() && pods_.synced(); }
 
 async::Loop GateController::run() {
@@ -171,7 +175,8 @@ base::TimePoint GateController::evaluate_all() {
   const base::TimePoint begun = d_.timers->now();
   base::TimePoint next = begun + core::GatePolicy::kTick;
   const bool known = synced();
-  for (const auto& gate : gates_) {
+  for (size_t i = 0; i < gates_.size(); ++i) {
+    const auto& gate = gates_[i];
     if (known && !gate->adopted) adopt(*gate);
     if (!gate->adopted) continue;
     std::optional<core::HomeSight> home;
@@ -182,6 +187,7 @@ base::TimePoint GateController::evaluate_all() {
     const core::GateDecision decision = gate->policy.evaluate(home, begun);
     next = std::min({next, decision.next, gate->book.next_change()});
     show(*gate, decision);
+    if (listener_ != nullptr) tell_listener(i, decision);
   }
   evaluation_seconds_.observe(seconds_of(d_.timers->now() - begun));
   return std::max(next, begun);
@@ -246,6 +252,18 @@ void GateController::show(Gate& gate, const core::GateDecision& decision) {
   wish.rule_since = gate.rule_since;
   for (const auto& writer : gate.writers) writer->want(wish);
   for (const GateNotice notice : decision.notices) tell(gate, notice, decision);
+}
+
+void GateController::tell_listener(size_t gate, const core::GateDecision& decision) {
+  std::set<std::string> closed;
+  for (const auto& writer : gates_[gate]->writers) {
+    const auto order = writer->order();
+    const bool opened = order && order->state == GateState::kOpen;
+    if (writer->node() && writer->node()->has_taint(kube::make_taint(model::kTaintGateKey, "NoSchedule")) && !opened) {
+      closed.insert(writer->name());
+    }
+  }
+  listener_->on_decision(gate, decision, std::move(closed));
 }
 
 void GateController::tell(Gate& gate, GateNotice notice, const core::GateDecision& decision) {

@@ -14,6 +14,7 @@
 #include "vk-provider/async/timer.hpp"
 #include "vk-provider/base/metrics.hpp"
 #include "vk-provider/base/random.hpp"
+#include "vk-provider/control/gate_listener.hpp"
 #include "vk-provider/control/gate_settings.hpp"
 #include "vk-provider/control/gate_writer.hpp"
 #include "vk-provider/kube/event_recorder.hpp"
@@ -47,6 +48,12 @@ class GateController {
   /// Nodes and pods are known completely.
   bool synced() const;
 
+  /// Before run(); it must live until that has ended.
+  void set_listener(GateListener* listener) { listener_ = listener; }
+  size_t gates() const { return gates_.size(); }
+  const GateSettings& settings(size_t gate) const;
+  const core::HomeBook& book(size_t gate) const;
+
  private:
   struct Gate;
   class NodeSink;
@@ -58,12 +65,14 @@ class GateController {
   base::TimePoint evaluate_all();
   void adopt(Gate& gate);
   void show(Gate& gate, const core::GateDecision& decision);
+  void tell_listener(size_t gate, const core::GateDecision& decision);
   void tell(Gate& gate, core::GateNotice notice, const core::GateDecision& decision);
   async::Loop poll(Gate& gate);
   boost::asio::awaitable<core::GatePoll> ask_free(const Gate& gate);
   boost::asio::awaitable<void> ask_sick(Gate& gate);
 
   GateDeps d_;
+  GateListener* listener_ = nullptr;
   std::vector<std::unique_ptr<Gate>> gates_;
   std::unique_ptr<NodeSink> node_sink_;
   std::unique_ptr<PodSink> pod_sink_;

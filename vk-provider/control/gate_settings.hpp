@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "vk-provider/core/drain_rules.hpp"
 #include "vk-provider/core/gate_policy.hpp"
 #include "vk-provider/core/home_book.hpp"
 
@@ -30,6 +31,7 @@ struct GateSettings {
   std::string unhealthy_query;  // sick GPUs: one element per node
   std::string unhealthy_label = "Hostname";
   GatePollSettings poll;
+  core::DrainRules drain;
 };
 
 }  // namespace spillway::control

@@ -32,6 +32,7 @@ void GateController::NodeSink::on_object(std::string_view json) {
     GateWriter* const writer = gate->writer_of(node->name);
     if (writer == nullptr) continue;
     ours_seen_[node->name] = true;
+    changed = true;  // its taint, or a person's order
     if (auto ours = kube::decode_gate_node(json)) writer->on_node(std::move(*ours));
   }
   if (changed) owner_.note_change();
@@ -48,10 +49,12 @@ void GateController::NodeSink::on_deleted(std::string_view json) {
 
 void GateController::PodSink::on_list_begin() {
   for (const auto& gate : owner_.gates_) gate->book.begin_pods();
+  if (owner_.listener_ != nullptr) owner_.listener_->on_pods_begin();
 }
 
 void GateController::PodSink::on_list_end() {
   for (const auto& gate : owner_.gates_) gate->book.end_pods();
+  if (owner_.listener_ != nullptr) owner_.listener_->on_pods_end();
   owner_.note_change();
 }
 
@@ -62,11 +65,13 @@ void GateController::PodSink::on_object(std::string_view json) {
   const base::TimePoint now = owner_.d_.timers->now();
   bool changed = false;
   for (const auto& gate : owner_.gates_) changed = gate->book.put_pod(*pod, now) || changed;
+  if (owner_.listener_ != nullptr) owner_.listener_->on_pod(*pod);
   if (changed) owner_.note_change();
 }
 
 void GateController::PodSink::on_deleted(std::string_view json) {
   const std::string uid(kube::peek_pod(json).uid);
+  if (owner_.listener_ != nullptr) owner_.listener_->on_pod_deleted(uid);
   bool changed = false;
   for (const auto& gate : owner_.gates_) changed = gate->book.remove_pod(uid) || changed;
   if (changed) owner_.note_change();

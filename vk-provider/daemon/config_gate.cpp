@@ -126,6 +126,23 @@ void read_rules(Section& section, core::GateRules& out) {
   section.duration("holdFor", seconds(1), hours(24), out.hold_for);
 }
 
+/// How pods that left are brought home.
+void read_drain(Reader& reader, const At& at, core::DrainRules& out) {
+  using core::DrainMode;
+  Section section(reader, at);
+  section.one_of<DrainMode>(
+      "mode", {{"off", DrainMode::kOff}, {"evict", DrainMode::kEvict}, {"surge", DrainMode::kSurge}}, out.mode);
+  section.integer("maxConcurrent", 1, 100, out.max_concurrent);
+  section.duration("interval", seconds(0), hours(24), out.interval);
+  section.duration("minAge", seconds(0), hours(24 * 7), out.min_age);
+  // A pod that was taken from its ReplicaSet goes back after half an hour, whatever stands here.
+  section.duration("replacementTimeout", seconds(1), minutes(30), out.replacement_timeout);
+  section.duration("stallPause", seconds(0), hours(24), out.stall_pause);
+  section.boolean("allowWithoutPDB", out.allow_without_pdb);
+  section.boolean("jobs", out.jobs);
+  section.finish();
+}
+
 void read_nodes(Section& section, const Config& read, std::vector<std::string>& taken, core::HomeClass& out) {
   std::vector<std::string> known;
   for (const model::NodeProfile& node : read.nodes) known.push_back(node.name);
@@ -201,6 +218,7 @@ GateSettings read_one(Reader& reader, const At& at, const Config& read, const Pr
   section.duration("stuckAfter", seconds(10), hours(24), out.home.stuck_after);
   read_queries(section, prometheus, out);
   read_rules(section, out.rules);
+  read_drain(reader, section.get("drain"), out.drain);
   section.boolean("softTaint", out.soft_taint);
   out.poll = prometheus.poll;
   section.finish();

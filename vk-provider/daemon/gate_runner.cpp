@@ -62,15 +62,18 @@ void GateRunner::start_work() {
   deps.events = events_.get();
   deps.prometheus = prometheus_.get();
   deps.installation = config_.installation.name;
-  gates_ = std::make_unique<control::GateController>(gates_of(config_), std::move(deps));
+  gates_ = std::make_unique<control::GateController>(gates_of(config_), deps);
+  drain_ = std::make_unique<control::DrainController>(*gates_, deps);
   parts_ = std::make_unique<async::TaskGroup>(d_.executor);
   parts_->spawn(events_->run());
   parts_->spawn(gates_->run());
+  parts_->spawn(drain_->run());
 }
 
 asio::awaitable<void> GateRunner::stop_work() {
   if (parts_) co_await parts_->stop();
   parts_.reset();
+  drain_.reset();
   gates_.reset();
   events_.reset();
 }

@@ -1,4 +1,4 @@
-// Runs the gates while their Lease is ours: in the daemon, or as `spillway gate`.
+// Runs the gates and their drains while their Lease is ours: in the daemon, or as `spillway gate`.
 //
 // Owned by run_daemon's Daemon, or by run_gate; reactor thread only. Of all processes with the same installation one
 // holds the Lease spillway-gate-<installation> and works; the others stand by.
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "vk-provider/async/task_group.hpp"
+#include "vk-provider/control/drain_controller.hpp"
 #include "vk-provider/control/gate_controller.hpp"
 #include "vk-provider/control/installation_lease.hpp"
 #include "vk-provider/daemon/config.hpp"
@@ -49,6 +50,7 @@ class GateRunner {
   // While the Lease is held.
   std::unique_ptr<kube::EventRecorder> events_;
   std::unique_ptr<control::GateController> gates_;
+  std::unique_ptr<control::DrainController> drain_;
   std::unique_ptr<async::TaskGroup> parts_;
 };
 

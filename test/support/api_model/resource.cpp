@@ -58,6 +58,14 @@ constexpr Resource endpoint_slices() {
   return out;
 }
 
+constexpr Resource budgets() {
+  Resource out = plain("poddisruptionbudgets", "PodDisruptionBudget");
+  out.group = "policy";
+  out.api_version = "policy/v1";
+  out.has_status = true;
+  return out;
+}
+
 constexpr std::array kResources = {pods(),
                                    nodes(),
                                    leases(),
@@ -67,7 +75,8 @@ constexpr std::array kResources = {pods(),
                                    plain("secrets", "Secret"),
                                    plain("services", "Service"),
                                    endpoint_slices(),
-                                   plain("serviceaccounts", "ServiceAccount")};
+                                   plain("serviceaccounts", "ServiceAccount"),
+                                   budgets()};
 
 std::string decoded(std::string_view text) {
   std::string out;

@@ -109,6 +109,37 @@ TEST_CASE("all rules can be set") {
   CHECK(rules.home.burst_priority == 7);
 }
 
+TEST_CASE("a drain is off unless told, and all of it can be set") {
+  const auto drain_of = [](const std::string& drain) {
+    return good("{gates: [{name: gpu, nodes: [burst], drain: " + drain + "}]}").gate.gates.at(0).drain;
+  };
+  CHECK(drain_of("{}") == core::DrainRules());
+  CHECK(drain_of("{mode: off}").mode == core::DrainMode::kOff);
+  CHECK(drain_of("{mode: evict}").mode == core::DrainMode::kEvict);
+  const core::DrainRules all = drain_of(
+      "{mode: surge, maxConcurrent: 5, interval: 1s, minAge: 0s, replacementTimeout: 3m, stallPause: 4m, "
+      "allowWithoutPDB: true, jobs: true}");
+  CHECK(all.mode == core::DrainMode::kSurge);
+  CHECK(all.max_concurrent == 5);
+  CHECK(all.interval == 1s);
+  CHECK(all.min_age == 0s);
+  CHECK(all.replacement_timeout == 3min);
+  CHECK(all.stall_pause == 4min);
+  CHECK(all.allow_without_pdb);
+  CHECK(all.jobs);
+}
+
+TEST_CASE("faults of drains name their key") {
+  const auto fault_of = [](const std::string& drain) {
+    return fault("{gates: [{name: gpu, nodes: [burst], drain: " + drain + "}]}");
+  };
+  CHECK(fault_of("{mode: on}") == "gate.gates[0].drain.mode: found \"on\"; allowed: off, evict, surge");
+  CHECK(fault_of("{maxConcurrent: 0}").starts_with("gate.gates[0].drain.maxConcurrent: "));
+  CHECK(fault_of("{replacementTimeout: 31m}").starts_with("gate.gates[0].drain.replacementTimeout: "));
+  CHECK(fault_of("{allowWithoutPdb: true}").starts_with("gate.gates[0].drain.allowWithoutPdb: "));
+  CHECK(fault_of("yes").starts_with("gate.gates[0].drain: "));
+}
+
 TEST_CASE("faults of gates name their key") {
   CHECK(fault("{enabled: true}") ==
         "gate.gates: found no gate; allowed: at least one (it is required by gate.enabled)");
