@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .world import World
+from .world import World, is_ready
 
 MERGE = "application/merge-patch+json"
 GATE_TAINT = "spillway.dev/home-has-capacity"
@@ -219,3 +219,46 @@ class Prometheus:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class HomeKubelet:
+    """Runs the pods of a home: makes those that are bound Running and Ready, and ends those that are
+    deleted. `held`: new ones are not Ready until it is taken back.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.held = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        home.world.on_close.insert(0, self.close)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        beaten = 0.0
+        while not self._ended.wait(0.2):
+            if time.monotonic() - beaten > 10:
+                beaten = time.monotonic()
+                self.home.beat()
+            for pod in self.home.world.pods():
+                if pod["spec"].get("nodeName") in self.home.names:
+                    self._serve(pod)
+
+    def _serve(self, pod: dict[str, Any]) -> None:
+        world = self.home.world
+        path = world.pods_path(pod["metadata"]["name"])
+        if "deletionTimestamp" in pod["metadata"]:
+            body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
+            world.cluster.api("DELETE", path, body)
+        elif not is_ready(pod) and not self.held:
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": now}
+            conditions = [c for c in pod["status"].get("conditions", ()) if c["type"] != "Ready"]
+            status = {"phase": "Running", "startTime": now, "conditions": [*conditions, ready]}
+            # It may have gone meanwhile.
+            data = json.dumps({"status": status}).encode()
+            world.cluster.api("PATCH", path + "/status", data, content_type=MERGE)
