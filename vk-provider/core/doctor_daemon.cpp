@@ -58,11 +58,13 @@ std::string right_text(const Right& right) {
 }  // namespace
 
 std::vector<Right> daemon_rights(const std::string& installation, const std::string& ns) {
-  static constexpr std::array<RightRow, 17> kRows{{
+  static constexpr std::array<RightRow, 19> kRows{{
       {"", "nodes", "create get list watch patch", "", ""},
       {"", "nodes/status", "patch", "", ""},
       {"", "pods", "get list watch delete", "", ""},
       {"", "pods/status", "patch", "", ""},
+      {"", "pods/eviction", "create", "", ""},
+      {"policy", "poddisruptionbudgets", "list watch", "", ""},
       {"", "events", "create patch", "", ""},
       {"", "configmaps", "get", "", ""},
       {"", "secrets", "get", "", ""},
@@ -85,10 +87,12 @@ std::vector<Right> daemon_rights(const std::string& installation, const std::str
 }
 
 std::vector<Right> gate_rights(const std::string& installation, const std::string& ns) {
-  static constexpr std::array<RightRow, 6> kRows{{
+  static constexpr std::array<RightRow, 8> kRows{{
       {"", "nodes", "get list watch patch", "", ""},
       {"", "nodes/status", "patch", "", ""},
       {"", "pods", "list watch", "", ""},
+      {"", "pods/eviction", "create", "", ""},
+      {"policy", "poddisruptionbudgets", "list watch", "", ""},
       {"", "events", "create patch", "", ""},
       {"coordination.k8s.io", "leases", "create", kOwnNs, ""},
       {"coordination.k8s.io", "leases", "get update", kOwnNs, kGateLease},
