@@ -94,6 +94,10 @@ def test_gpu_pods_of_a_namespace_that_opted_in(
     ]
 
 
+def test_an_amd_gpu_counts(cluster: Cluster, places: tuple[str, str]) -> None:
+    assert PROVIDER in admitted(cluster, places[0], resources={"limits": {"amd.com/gpu": "1"}})
+
+
 def test_a_gpu_of_an_init_container_counts(cluster: Cluster, places: tuple[str, str]) -> None:
     init = [{"name": "i", "image": "x", "resources": GPU}]
     assert PROVIDER in admitted(cluster, places[0], init=init)
