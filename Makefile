@@ -15,7 +15,7 @@ export PYTHONPATH := $(CURDIR)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build test soak simulate lint format demo bench placebench cluster-up cluster-down clean
+.PHONY: help setup build test soak simulate lint format demo story bench placebench cluster-up cluster-down clean
 
 help: ## list the verbs
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -52,6 +52,10 @@ format: ## format the C++ sources in place
 demo: build ## show the whole thing on a real control plane with real containers
 	@$(SETUP)
 	@$(PYTHON) test/e2e/demo.py
+
+story: build ## tell how a burst goes, on a real control plane; draws build/story.svg
+	@$(SETUP)
+	@$(PYTHON) -m test.e2e.story
 
 bench: build ## measure against kwok and virtual-kubelet; fails if a must is missed
 	@$(SETUP) packages venv controlplane peers

@@ -6,9 +6,10 @@
 # packages      Debian packages (compiler, libraries, Docker)
 # venv          the tests' Python environment, build/venv
 # controlplane  the Kubernetes control plane and what tests use with it (kube-proxy, metrics-server, an older kubectl, a
-#               client of streams, virtual-kubelet's suite, descheduler, Prometheus), built from Go modules into the cache
+#               client of streams, virtual-kubelet's suite, descheduler, Prometheus, kwok), built from Go modules into the
+#               cache
 # registry      an image registry
-# peers         kwok, virtual-kubelet and the load generator, for the bench
+# peers         virtual-kubelet and the load generator, for the bench beside kwok
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -94,9 +95,9 @@ wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
 modules=()
 wants controlplane && modules+=(controlplane streams virtual-kubelet-suite kubectl-1.32 metrics-server kube-proxy
-  descheduler prometheus)
+  descheduler prometheus kwok)
 wants registry && modules+=(registry)
-wants peers && modules+=(kwok virtual-kubelet loader)
+wants peers && modules+=(virtual-kubelet loader)
 
 # apt waits for the network and one core most of the time: where there already is a Go, the long
 # build runs beside it.

@@ -9,6 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import yaml
+
+from test.cluster.cluster import REPOSITORY
+
 from .world import World, is_ready
 
 MERGE = "application/merge-patch+json"
@@ -138,6 +142,19 @@ class HomeKubelet:
     def close(self) -> None:
         self._end.set()
         self._thread.join(10)
+
+
+def apply_rights(world: World, folder: str) -> None:
+    """What a folder of config/deploy allows beside the rest."""
+    rights = REPOSITORY / "config" / "deploy" / folder / "rbac.yaml"
+    world.cluster.apply(*yaml.safe_load_all(rights.read_text()))
+
+
+def allow_surge(world: World) -> None:
+    """Until the world ends: others of the same cluster try what happens without."""
+    apply_rights(world, "surge")
+    base = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    world.on_close.append(lambda: world.cluster.api("DELETE", f"{base}/spillway-surge"))
 
 
 def patch(world: World, path: str, body: dict[str, Any]) -> None:

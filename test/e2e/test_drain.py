@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import pathlib
 import threading
 import time
 from typing import Any
-
-import yaml
 
 from test.cluster import matching, wait_for
 from test.cluster.gate import after
 
 from .conftest import Worlds
-from .home import GATE_TAINT, SOFT_TAINT, WORLD_LABEL, Home, HomeKubelet, add_burst_pod, gate_config
+from .home import (
+    GATE_TAINT,
+    SOFT_TAINT,
+    WORLD_LABEL,
+    Home,
+    HomeKubelet,
+    add_burst_pod,
+    allow_surge,
+    apply_rights,
+    gate_config,
+)
 from .home import patch as patch_object
 from .world import World, is_ready, start
 
 APP = "inference"
-DEPLOY = pathlib.Path(__file__).parents[2] / "config/deploy"
 DRAIN = {"interval": "1s", "minAge": "0s"}
 
 
@@ -102,16 +108,6 @@ def add_budget(world: World, name: str = APP, **rule: int) -> None:
 def remove_budget(world: World, name: str) -> None:
     path = f"/apis/policy/v1/namespaces/{world.namespace}/poddisruptionbudgets/{name}"
     assert world.cluster.api("DELETE", path)[0] == 200
-
-
-def apply_rights(world: World, folder: str) -> None:
-    world.cluster.apply(*yaml.safe_load_all((DEPLOY / folder / "rbac.yaml").read_text()))
-
-
-def allow_surge(world: World) -> None:
-    apply_rights(world, "surge")
-    base = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-    world.on_close.append(lambda: world.cluster.api("DELETE", f"{base}/spillway-surge"))
 
 
 def may(world: World, account: str, verb: str, resource: str, group: str = "") -> bool:
