@@ -106,22 +106,6 @@ void forget_exit_codes(model::Instance& instance) {
   }
 }
 
-/// Ended is ended well.
-class ExitZero final : public PassingProvider {
- public:
-  using PassingProvider::PassingProvider;
-  async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
-    auto list = co_await inner().list_owned(std::move(tag_prefix), deadline);
-    if (list) std::ranges::for_each(list->instances, forget_exit_codes);
-    co_return list;
-  }
-  async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override {
-    auto instance = co_await inner().get(std::move(ref), deadline);
-    if (instance) forget_exit_codes(*instance);
-    co_return instance;
-  }
-};
-
 /// The price that was offered is the price that is paid.
 class NoReadBack final : public PassingProvider {
  public:
@@ -139,24 +123,25 @@ void read_a_tenth(model::Instance& instance) {
     instance.price_per_hour = base::Money::from_micros(instance.price_per_hour->micros() / 10);
 }
 
-/// The price of ten is read as the price of one.
-class WrongUnit final : public PassingProvider {
+/// Whatever the cloud tells of an instance is read wrongly.
+template <void (*Edit)(model::Instance&)>
+class Misread final : public PassingProvider {
  public:
   using PassingProvider::PassingProvider;
   async::Task<model::Instance> create(model::Placement placement, model::ResolvedPod pod,
                                       base::Deadline deadline) override {
     auto instance = co_await inner().create(std::move(placement), std::move(pod), deadline);
-    if (instance) read_a_tenth(*instance);
+    if (instance) Edit(*instance);
     co_return instance;
   }
   async::Task<provider::OwnedList> list_owned(std::string tag_prefix, base::Deadline deadline) override {
     auto list = co_await inner().list_owned(std::move(tag_prefix), deadline);
-    if (list) std::ranges::for_each(list->instances, read_a_tenth);
+    if (list) std::ranges::for_each(list->instances, Edit);
     co_return list;
   }
   async::Task<model::Instance> get(model::InstanceRef ref, base::Deadline deadline) override {
     auto instance = co_await inner().get(std::move(ref), deadline);
-    if (instance) read_a_tenth(*instance);
+    if (instance) Edit(*instance);
     co_return instance;
   }
 };
@@ -193,9 +178,9 @@ std::vector<Mutant> provider_mutants() {
       Mutant("told-is-done", "does not look whether an instance has ended", wrapped<ToldIsDone>),
       Mutant("half-terminates", "ends only some of what it should", wrapped<HalfTerminates>),
       Mutant("no-tag-check", "takes other people's instances for its own", wrapped<NoTagCheck>),
-      Mutant("exit-zero", "takes an unknown exit code for success", wrapped<ExitZero>),
+      Mutant("exit-zero", "takes an unknown exit code for success", wrapped<Misread<forget_exit_codes>>),
       Mutant("no-read-back", "does not read back what an instance costs", wrapped<NoReadBack>),
-      Mutant("wrong-unit", "reads a tenth of what an instance costs", wrapped<WrongUnit>),
+      Mutant("wrong-unit", "reads a tenth of what an instance costs", wrapped<Misread<read_a_tenth>>),
       Mutant("nervous", "lists without end", wrapped<Nervous>),
       Mutant("other-key", "buys under another key than it wrote down", wrapped<OtherKey>),
   };
