@@ -22,6 +22,7 @@ namespace spillway::simulation {
   X(kTooDear, "an instance was too dear")                         \
   X(kBudgetFull, "the budget was used up")                        \
   X(kSecondAttempt, "a pod got a second attempt")                 \
+  X(kDiscarded, "an old pod that had failed was removed")         \
   X(kForced, "a pod was deleted by force")                        \
   X(kDeletedWhileDown, "a pod was deleted while no daemon ran")   \
   X(kRecreated, "a name was used again at once")                  \

@@ -134,6 +134,7 @@ void World::note_write(const PodWrite& write) {
     if (after.waits_for == "LaunchBackOff") coverage_.reach(Counter::kLaunchHeld);
     if (after.waits_for == "ImagePullBackOff") coverage_.reach(Counter::kImageError);
   }
+  if (write.request->method == net::Method::kDelete && !before.deleting) coverage_.reach(Counter::kDiscarded);
   for (const Rule& rule : rules()) {
     if (rule.write == nullptr) continue;
     if (std::string wrong = rule.write(facts_, write); !wrong.empty()) return violate(rule.name, std::move(wrong));
