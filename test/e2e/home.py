@@ -13,7 +13,7 @@ import yaml
 
 from test.cluster.cluster import REPOSITORY
 
-from .world import World, is_ready
+from .world import World
 
 MERGE = "application/merge-patch+json"
 GATE_TAINT = "spillway.dev/home-has-capacity"
@@ -92,6 +92,8 @@ class HomeKubelet:
         self._tells_start = tells_start  # false: as some virtual nodes, it leaves out status.startTime
         self._bound: dict[str, float] = {}
         self._end = threading.Event()
+        #: While it is true new pods do not become Ready.
+        self.held = False
         #: Called with all pods of the world a few times in a second.
         self.watchers: list[Callable[[list[dict[str, Any]]], None]] = []
         self.error: Exception | None = None
@@ -124,7 +126,9 @@ class HomeKubelet:
             world.cluster.api("DELETE", path, body)
             return
         since = self._bound.setdefault(meta["uid"], time.monotonic())
-        if pod["status"].get("phase") != "Pending" or time.monotonic() - since < self._boot:
+        if self.held or pod["status"].get("phase") != "Pending":
+            return
+        if time.monotonic() - since < self._boot:
             return
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         kinds = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
@@ -236,46 +240,3 @@ class Prometheus:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
-
-
-class HomeKubelet:
-    """Runs the pods of a home: makes those that are bound Running and Ready, and ends those that are
-    deleted. `held`: new ones are not Ready until it is taken back.
-    """
-
-    def __init__(self, home: Home) -> None:
-        self.home = home
-        self.held = False
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        home.world.on_close.insert(0, self.close)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        beaten = 0.0
-        while not self._ended.wait(0.2):
-            if time.monotonic() - beaten > 10:
-                beaten = time.monotonic()
-                self.home.beat()
-            for pod in self.home.world.pods():
-                if pod["spec"].get("nodeName") in self.home.names:
-                    self._serve(pod)
-
-    def _serve(self, pod: dict[str, Any]) -> None:
-        world = self.home.world
-        path = world.pods_path(pod["metadata"]["name"])
-        if "deletionTimestamp" in pod["metadata"]:
-            body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
-            world.cluster.api("DELETE", path, body)
-        elif not is_ready(pod) and not self.held:
-            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            ready = {"type": "Ready", "status": "True", "lastTransitionTime": now}
-            conditions = [c for c in pod["status"].get("conditions", ()) if c["type"] != "Ready"]
-            status = {"phase": "Running", "startTime": now, "conditions": [*conditions, ready]}
-            # It may have gone meanwhile.
-            data = json.dumps({"status": status}).encode()
-            world.cluster.api("PATCH", path + "/status", data, content_type=MERGE)
