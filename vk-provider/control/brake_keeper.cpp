@@ -47,7 +47,9 @@ base::Result<std::vector<core::OwnerBrake::Kept>> decode_brake(std::string_view 
     time(kept.next_launch);
     words >> kept.refusals;
     time(kept.hold_until);
-    if (words >> kept.ns; kept.ns == "-") kept.ns.clear();
+    // A row of the first days ends here.
+    if (!words.fail() && !words.eof()) words >> kept.ns;
+    if (kept.ns == "-") kept.ns.clear();
     while (!words.fail() && !words.eof()) time(kept.failed.emplace_back());
     if (words.fail() || kept.failures < 0 || kept.refusals < 0)
       return base::fail(base::ErrorKind::kInvalid, "line " + std::to_string(out.size()) + " is no row of the brake");

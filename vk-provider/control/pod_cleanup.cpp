@@ -10,12 +10,13 @@ namespace {
 
 constexpr base::Duration kLookEvery = std::chrono::minutes(1);
 
-/// Its controller has made another one in its place, and does not look at it again. A Job counts its Failed pods and
-/// removes them itself.
+/// Its controller has made another one in its place, and does not look at it again. Others count their Failed pods, or
+/// remove them themselves.
 bool was_replaced(const model::PodRecord& r) {
   const bool failed = r.outcome && r.outcome->phase == model::PodPhase::kFailed;
+  const base::SharedText& kind = r.spec->owner.kind;
   return failed && model::is_terminal(r.observed.status.phase) && !r.deleting && !r.spec->owner.uid.empty() &&
-         r.spec->owner.kind != "Job";
+         (kind == "ReplicaSet" || kind == "ReplicationController");
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ async::Loop PodController::run_cleanup() {
       const auto* const finished = std::get_if<model::Finished>(&entry.record.stage);
       if (finished == nullptr || !was_replaced(entry.record)) continue;
       const base::TimePoint since = entry.record.entered.at(entry.record.stage.index());
-      failed.push_back({uid, entry.record.spec->owner.uid, since});
+      failed.push_back({uid, entry.record.spec->owner.uid, entry.record.spec->created_at, since});
     }
     for (const base::PodUid& uid : core::surplus_failed_pods(std::move(failed), d_.timers->now())) {
       base::log::info("a pod that failed is removed: newer ones of its owner show how",

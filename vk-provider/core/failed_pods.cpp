@@ -9,7 +9,7 @@ std::vector<base::PodUid> surplus_failed_pods(std::vector<FailedPod> pods, base:
   // Each owner's together, the newest first; of the same moment by name, so that a second look agrees with the first.
   std::ranges::sort(pods, [](const FailedPod& a, const FailedPod& b) {
     if (a.owner != b.owner) return a.owner < b.owner;
-    return a.since != b.since ? a.since > b.since : a.uid < b.uid;
+    return a.created != b.created ? a.created > b.created : a.uid < b.uid;
   });
   std::vector<base::PodUid> out;
   size_t kept = 0;

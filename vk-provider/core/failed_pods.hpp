@@ -15,7 +15,8 @@ namespace spillway::core {
 struct FailedPod {
   base::PodUid uid;
   base::SharedText owner;  // UID of its controller
-  base::TimePoint since;   // when it had failed, and nothing of it was left
+  base::WallTime created;  // the pod
+  base::TimePoint since;   // when it had failed, and nothing of it was left; as far as this process knows
 };
 
 /// Of each owner the newest so many stay, for people to look at.

@@ -36,16 +36,25 @@ base::TimePoint OwnerBrake::hold_refused(const std::string& owner, base::TimePoi
   return level.hold_until;
 }
 
-base::TimePoint OwnerBrake::calm_at(const Level& level) const {
+base::TimePoint OwnerBrake::held_until(Level& level) const {
   std::vector<base::TimePoint> all;
   std::vector<base::TimePoint> of_namespace;
   for (const auto& [owner, other] : owners_) {
     all.insert(all.end(), other.failed.begin(), other.failed.end());
     if (other.ns == level.ns) of_namespace.insert(of_namespace.end(), other.failed.begin(), other.failed.end());
   }
-  std::vector<base::TimePoint> own(level.failed.begin(), level.failed.end());
-  return std::max({fewer_at(std::move(own), kFailuresOfOwner), fewer_at(std::move(of_namespace), kFailuresOfNamespace),
-                   fewer_at(std::move(all), kFailuresInAll)});
+  // What others do holds it only as long as it counts as failing itself.
+  const base::TimePoint others = std::min(
+      std::max(fewer_at(std::move(of_namespace), kFailuresOfNamespace), fewer_at(std::move(all), kFailuresInAll)),
+      level.last_failure + level.failures * kQuiet);
+  // Of its own failures one launch in ten minutes shows whether they are over.
+  const base::TimePoint last_launch = level.next_launch - base::backoff_delay(kLaunch, level.failures);
+  const base::TimePoint own =
+      std::min(fewer_at(std::vector<base::TimePoint>(level.failed.begin(), level.failed.end()), kFailuresOfOwner),
+               last_launch + kLaunch.cap);
+  // While it may not launch nothing can fail: that is no quiet.
+  if (own > level.next_launch) level.last_failure = std::max(level.last_failure, own);
+  return std::max({level.next_launch, own, others});
 }
 
 void OwnerBrake::note_failure(const std::string& owner, const std::string& ns, base::TimePoint launched,
@@ -78,7 +87,7 @@ base::TimePoint OwnerBrake::may_launch_at(const std::string& owner, base::TimePo
   if (it == owners_.end()) return now;
   decay(it->second, now);
   if (it->second.failures == 0) return now;
-  return std::max(it->second.next_launch, calm_at(it->second));
+  return held_until(it->second);
 }
 
 void OwnerBrake::note_launch(const std::string& owner, base::TimePoint now) {

@@ -24,8 +24,8 @@ class OwnerBrake {
   static constexpr base::BackoffPolicy kLaunch{std::chrono::seconds(10), std::chrono::minutes(10)};
   /// A level falls by one for each such time without a failure.
   static constexpr base::Duration kQuiet = std::chrono::minutes(10);
-  /// Behind that: once so many launches failed within an hour, a failing owner waits until that is over. Owners whose
-  /// pods run are not held by what others do.
+  /// Behind that: once so many launches failed within an hour, a failing owner launches once in ten minutes, and one
+  /// that fails beside others that do waits until that is over, or until it counts as quiet. All others are never held.
   static constexpr size_t kFailuresOfOwner = 12;
   static constexpr size_t kFailuresOfNamespace = 30;
   static constexpr size_t kFailuresInAll = 60;
@@ -68,16 +68,15 @@ class OwnerBrake {
  private:
   struct Level {
     int failures = 0;
-    base::TimePoint raised{};  // when a failure counted last
-    base::TimePoint last_failure{};
+    base::TimePoint raised{};        // when a failure counted last
+    base::TimePoint last_failure{};  // or the end of a hold, if that is later
     base::TimePoint next_launch{};
     int refusals = 0;
     base::TimePoint hold_until{};
     std::string ns;
     std::deque<base::TimePoint> failed;  // launches, within the last hour; the newest kFailuresOfOwner
   };
-  /// When fewer launches than allowed will have failed within an hour.
-  base::TimePoint calm_at(const Level& level) const;
+  base::TimePoint held_until(Level& level) const;
   static void decay(Level& level, base::TimePoint now);
 
   std::unordered_map<std::string, Level> owners_;

@@ -93,6 +93,11 @@ TEST_CASE("brake rows: what is written is read back, and nothing else is read") 
   REQUIRE(read);
   CHECK(*read == std::vector<core::OwnerBrake::Kept>{kept, failing, kept});
   CHECK_FALSE(decode_brake("0f1e 0 0 0 0 0 0 team 5 x"));
+  // As the first ones were written.
+  const auto old = decode_brake("0f1e 3 0 0 7 1 9\n");
+  REQUIRE(old);
+  CHECK(old->at(0).refusals == 1);
+  CHECK(old->at(0).ns.empty());
   CHECK(decode_brake("")->empty());
   CHECK_FALSE(decode_brake("0f1e 3 x"));
 }

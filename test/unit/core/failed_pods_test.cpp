@@ -13,7 +13,8 @@ namespace {
 constexpr base::TimePoint kNow{100h};
 
 FailedPod pod(const std::string& uid, const char* owner, base::Duration ago) {
-  return {base::PodUid(uid), base::SharedText(owner), kNow - ago};
+  const base::WallTime created{100h - std::chrono::duration_cast<std::chrono::microseconds>(ago)};
+  return {base::PodUid(uid), base::SharedText(owner), created, kNow - ago};
 }
 
 }  // namespace
@@ -30,6 +31,15 @@ TEST_CASE("failed pods: of each owner the newest three stay, the others for ten 
   CHECK(surplus_failed_pods(pods, kNow).size() == 3);
   CHECK(surplus_failed_pods(pods, kNow - 2min).size() == 2);
   CHECK(surplus_failed_pods(pods, kNow - 6min).empty());
+}
+
+TEST_CASE("failed pods: a process that has just begun knows which are the newest") {
+  std::vector<FailedPod> pods;
+  for (int i = 0; i < 5; ++i) pods.push_back(pod(std::to_string(i), "a", 1h * (5 - i)));
+  for (FailedPod& each : pods) each.since = kNow - 10min;
+  auto gone = surplus_failed_pods(pods, kNow);
+  std::ranges::sort(gone);
+  CHECK(gone == std::vector{base::PodUid("0"), base::PodUid("1")});
 }
 
 TEST_CASE("failed pods: those of one moment are told apart") {
