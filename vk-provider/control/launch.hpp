@@ -15,7 +15,6 @@ namespace spillway::control {
 struct Launch {
   base::InstanceTag tag;  // its money is reserved under it
   base::ProviderName provider;
-  bool over = false;    // an earlier process chose it, and with it a cap is passed
   bool chosen = false;  // the record knows of it; until then it is not missed there
   // What is to be told of how it goes; not known of what an earlier process chose.
   std::optional<core::PoolId> pool{};

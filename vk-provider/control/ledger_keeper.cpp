@@ -80,6 +80,14 @@ void LedgerKeeper::bought(const provider::ProviderInfo& info, const model::Place
   take(info, instance, &of, d_.bought_after(placement.pod, placement.tag));
 }
 
+/// What was reserved under the tag is needed until the last of its instances costs nothing.
+void LedgerKeeper::tell_stopped(const core::LedgerEntry& entry) {
+  const bool twin = std::ranges::any_of(ledger_.items(), [&](const auto& each) {
+    return each.second.entry.begin && each.first.second == entry.tag && each.first != core::key_of(entry);
+  });
+  if (!twin) d_.stopped(entry);
+}
+
 void LedgerKeeper::started(const model::InstanceRef& ref, base::TimePoint asked) {
   for (const core::LedgerKey& key : ledger_.may_run(ref, asked, d_.timers->both())) {
     if (loaded_) d_.runs(ledger_.find(key)->entry);
@@ -109,7 +117,7 @@ void LedgerKeeper::take(const provider::ProviderInfo& info, const model::Instanc
   for (const core::LedgerKey& key : changed) {
     const core::LedgerEntry& entry = ledger_.find(key)->entry;
     if (entry.begin && !ran && loaded_) d_.runs(entry);
-    if (!entry.begin && (ran || entry.gone)) d_.stopped(entry);
+    if (!entry.begin && (ran || entry.gone)) tell_stopped(entry);
     note_change(key, entry.gone);
   }
 }
@@ -134,7 +142,7 @@ void LedgerKeeper::listed(const provider::ProviderInfo& info, const provider::Ow
 
 void LedgerKeeper::not_found(const model::InstanceRef& ref) {
   for (const core::LedgerKey& key : ledger_.gone(ref, d_.timers->both())) {
-    d_.stopped(ledger_.find(key)->entry);
+    tell_stopped(ledger_.find(key)->entry);
     note_change(key, true);
   }
 }
@@ -362,6 +370,7 @@ async::Task<void> LedgerKeeper::read_again(Shard& shard, base::Deadline deadline
     set_row(shard, entry);
     if (entry.gone) continue;
     homes_[key] = &shard;
+    if (entry.begin) d_.runs(entry);
     ledger_.restore(std::move(entry), d_.timers->both());
   }
   shard.version = std::move(map->resource_version);

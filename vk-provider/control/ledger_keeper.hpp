@@ -51,7 +51,7 @@ struct LedgerDeps {
   std::function<void(const core::SpendState&)> restored;
   /// The instance costs money from now on, whoever bought it. Not called for what `restored` told of.
   std::function<void(const core::LedgerEntry&)> runs;
-  /// Nothing is billed for the instance any more.
+  /// Nothing is billed under the tag of this one any more.
   std::function<void(const core::LedgerEntry&)> stopped;
 };
 
@@ -101,6 +101,7 @@ class LedgerKeeper final : public provider::Bookkeeper {
 
   void take(const provider::ProviderInfo& info, const model::Instance& instance, const core::LedgerOwner* of,
             std::optional<base::TimePoint> earliest);
+  void tell_stopped(const core::LedgerEntry& entry);
   core::LedgerOwner describe(const base::PodUid& uid, const base::InstanceTag& tag) const;
   void note_change(const core::LedgerKey& key, bool urgent);
   Shard& home_of(const core::LedgerKey& key);

@@ -1,6 +1,7 @@
 // ledger_keeper, second part: what an earlier process wrote is read back, and what is too old is removed.
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "vk-provider/base/backoff.hpp"
@@ -64,8 +65,14 @@ base::Result<void> LedgerKeeper::take_shards(std::vector<kube::ConfigMap> maps) 
       // Of two rows of one instance this may be the older one.
       entry.gone = entries->at(core::key_of(entry)).gone;
       set_row(shard, entry);
-      if (!entry.gone) homes[core::key_of(entry)] = &shard;
+      if (entry.gone) continue;
+      Shard*& home = homes.try_emplace(core::key_of(entry), &shard).first->second;
+      if (std::tie(home->day, home->number) < std::tie(shard.day, shard.number)) home = &shard;
     }
+  }
+  // A row that stands in two shards goes on in the later one.
+  for (auto& [key, shard] : shards) {
+    std::erase_if(shard.open, [&, at = &shard](const core::LedgerKey& id) { return homes.at(id) != at; });
   }
   size_t running = 0;
   for (auto& [id, entry] : *entries) {

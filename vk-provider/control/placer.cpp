@@ -270,7 +270,7 @@ core::Purchase Placer::adopted(const PodEntry& entry, const model::Placement& pl
 }
 
 std::optional<core::OverCap> Placer::still_denied(const PodEntry& entry, base::Now now) {
-  if (!entry.launch || !entry.launch->over) return std::nullopt;
+  if (!entry.launch || entry.launch->reserved) return std::nullopt;
   return spend_.adopt(adopted(entry, *entry.record.placement), now.steady, now);
 }
 
@@ -282,7 +282,6 @@ void Placer::adopt(PodEntry& entry, const model::Placement& placement, base::Now
   launch.unanswered = false;
   resumed_.erase(placement.tag);
   if (const auto over = spend_.adopt(adopted(entry, placement), now.steady, now)) {
-    launch.over = true;
     log::warn("what an earlier process bought passes a cap; nothing more is bought there",
               {{"pod", entry.record.key().to_string()}, {"over", over->message()}});
   }

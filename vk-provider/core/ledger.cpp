@@ -106,8 +106,9 @@ bool Ledger::follow_state(Item& item, const model::Instance& instance, bool unbi
   const bool stopped = unbilled_stopped && instance.state == model::InstanceState::kExited;
   if (item.presumed) {
     const auto started = started_after(instance, e.until);
-    if (started) start(item, *started, {}, now);
+    if (started) start(item, *started, item.begun, now);
     if (started && !stopped) return true;
+    if (!stopped) item.presumed = false;  // it runs, whenever it began
     if (!started && stopped) {
       // A claim may be older than the order.
       if (now.steady - item.begun <= kOrderWorks) return false;

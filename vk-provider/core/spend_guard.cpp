@@ -308,6 +308,14 @@ std::optional<OverCap> SpendGuard::adopt(const Purchase& purchase, base::TimePoi
     count(r, 1);
     if (purchase.ends_within) expected_ends_.emplace(r.since + *purchase.ends_within, purchase.tag);
     notice_overdue(now.steady);
+  } else if (r.purchase.node.empty() && !purchase.node.empty()) {
+    // It was heard of before its pod was: only now it is known whose it is.
+    count(r, -1);
+    r.purchase.ns = purchase.ns;
+    r.purchase.node = purchase.node;
+    if (r.purchase.per_hour == base::Money()) r.purchase.per_hour = purchase.per_hour;
+    r.accounts = accounts_of(r.purchase);
+    count(r, 1);
   }
   return over(r.purchase, r.accounts);
 }

@@ -112,7 +112,8 @@ class SpendGuard {
   std::optional<OverCap> reserve(const Purchase& purchase, base::Now now);
   /// The price read back from what was created, for its whole life. Says what is over now; it counts until released.
   std::optional<OverCap> reprice(const base::InstanceTag& tag, base::Money per_hour, base::Now now);
-  /// An instance that exists already: it counts, whatever the caps say. Says what is over now.
+  /// An instance that exists already: it counts, whatever the caps say. Says what is over now. Of one that was adopted
+  /// without a node the owner is learnt.
   std::optional<OverCap> adopt(const Purchase& purchase, base::TimePoint since, base::Now now);
   /// Nothing was bought, or it is confirmed gone. True once for each tag.
   bool release(const base::InstanceTag& tag, base::Now now);
