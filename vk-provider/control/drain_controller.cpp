@@ -85,7 +85,8 @@ struct DrainController::Drain {
   Drain(const GateSettings& settings, const core::HomeBook& book, const GateDeps& deps)
       : name(settings.name),
         rules(settings.drain),
-        policy(settings.drain, settings.rules.reserve, book, deps.timers->now()),
+        // What is less than that opens the gate.
+        policy(settings.drain, std::max(settings.rules.reserve, settings.rules.open_below), book, deps.timers->now()),
         inflight(drain_gauge(deps, name, "spillway_drain_inflight", "Moves home that are under way.")),
         waiting(drain_gauge(deps, name, "spillway_pods_waiting_to_drain",
                             "Pods that could be moved home and for which home has room beyond the reserve.")),

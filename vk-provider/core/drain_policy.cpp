@@ -51,8 +51,9 @@ DrainPolicy::Successor DrainPolicy::successor_of(const Move& move) const {
     // Who was there before an earlier process began is not known any more.
     if (move.resumed && pod->drain.created + kClockSkew < move.since) continue;
     Successor one;
-    one.away = roster_.is_away(*pod);
-    one.home = !one.away && !pod->node_name.empty();
+    // A rented node of another gate, or of none, is no home either.
+    one.home = book_.is_home(pod->node_name);
+    one.away = !one.home && !pod->node_name.empty();
     one.ready = one.home && pod->drain.ready;
     one.name = pod->drain.name;
     one.node = pod->node_name;
@@ -167,6 +168,8 @@ void DrainPolicy::advance_standing(Move& move) {
     move.retry_at = now_.steady;
     return advance_evicting(move, false);
   }
+  // It may be this move that opened it: the replacement fits by its GPUs, and not by all else.
+  if (!closed_for(move) && !next.name.empty() && !next.home) note_return(move.owner_uid);
   if (!closed_for(move)) return give_back(move, DrainEnd::kAborted, "the gate has opened");
   if (next.away) {
     note_return(move.owner_uid);
@@ -174,7 +177,7 @@ void DrainPolicy::advance_standing(Move& move) {
   }
   if (!next.home && short_of_room()) return give_back(move, DrainEnd::kAborted, "home has no room any more");
   if (age_of(move) <= std::min(rules_.replacement_timeout, kOldest)) return;
-  paused_until_ = now_.steady + rules_.stall_pause;
+  note_stall(move);
   give_back(move, DrainEnd::kStalled, "its replacement is not Ready at home in time");
 }
 
@@ -183,7 +186,9 @@ void DrainPolicy::advance_evicting(Move& move, bool gone) {
     move.phase = Phase::kSettling;
     return advance_settling(move, gone);
   }
-  if (move.mode == DrainMode::kSurge) {
+  if (move.unwanted) {
+    // Nobody needs a place at home for it.
+  } else if (move.mode == DrainMode::kSurge) {
     if (age_of(move) > kOldest) return give_back(move, DrainEnd::kStalled, "it cannot be evicted");
     if (!successor_of(move).ready) {
       move.phase = Phase::kStanding;
@@ -196,6 +201,8 @@ void DrainPolicy::advance_evicting(Move& move, bool gone) {
 }
 
 void DrainPolicy::advance_settling(Move& move, bool gone) {
+  if (move.unwanted && gone) return finish(move, DrainEnd::kGone);
+  if (move.unwanted) return;
   const Successor next = successor_of(move);
   if (next.ready && gone) {
     tell(DrainNotice::Kind::kDone, move, "moved home: " + next.name + " is Ready on " + next.node);
@@ -207,7 +214,7 @@ void DrainPolicy::advance_settling(Move& move, bool gone) {
     return finish(move, DrainEnd::kReturned);
   }
   if (age_of(move) <= rules_.replacement_timeout) return;
-  paused_until_ = now_.steady + rules_.stall_pause;
+  note_stall(move);
   tell(DrainNotice::Kind::kAborted, move, "its replacement is not Ready at home in time; the drain pauses");
   finish(move, DrainEnd::kStalled);
 }
@@ -216,6 +223,16 @@ void DrainPolicy::advance_returning(Move& move, bool gone) {
   if (gone) return finish(move, DrainEnd::kGone);
   // What the watch has not shown yet cannot be undone: the version would be an old one.
   if (!move.seen_detached && age_of(move) <= kOldest) return;
+  if (move.pod.drain.draining.empty() && move.pod.drain.owner_uid.empty()) {
+    // Its ReplicaSet takes it in a moment, or is gone itself: then nobody would ever end the pod.
+    if (move.returned_at == base::TimePoint()) move.returned_at = now_.steady;
+    if (now_.steady - move.returned_at < kAdoption) return;
+    tell(DrainNotice::Kind::kAborted, move, "its ReplicaSet is gone, and with it what it was for");
+    move.unwanted = true;
+    move.place.clear();
+    move.phase = Phase::kEvicting;
+    return advance_evicting(move, false);
+  }
   if (move.pod.drain.draining.empty()) {
     tell(DrainNotice::Kind::kAborted, move, "given back to its ReplicaSet: " + move.why);
     return finish(move, move.returns_as);
@@ -290,6 +307,8 @@ bool DrainPolicy::start(const model::HomePod& pod) {
       bar_of(pod) != DrainBar::kNone) {
     return false;
   }
+  // Where nobody renews the node's lease all its pods look as if they served nobody.
+  if (!pod.drain.ready && !book_.is_ready(pod.node_name)) return false;
   auto place = book_.place_for(pod, reserved());
   if (!place) return false;
   Move move;
@@ -334,6 +353,12 @@ DrainBar DrainPolicy::bar_of(const model::HomePod& pod) const {
 void DrainPolicy::bar(const std::string& key, DrainBar why, base::Duration length) {
   bars_[key].why = why;
   bars_[key].until = now_.steady + length;
+}
+
+/// What home breaks once it breaks again: others may go, after a pause.
+void DrainPolicy::note_stall(const Move& move) {
+  paused_until_ = now_.steady + rules_.stall_pause;
+  bar(move.owner_uid, DrainBar::kStalled, kReturnsKept);
 }
 
 void DrainPolicy::note_return(const std::string& owner_uid) {

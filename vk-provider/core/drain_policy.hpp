@@ -97,6 +97,8 @@ class DrainPolicy {
   static constexpr base::Duration kSkip = std::chrono::minutes(30);      // after a refusal
   static constexpr base::Duration kReturnsKept = std::chrono::hours(2);  // since the last one
   static constexpr int kMaxReturns = 2;
+  static constexpr base::Duration kAdoption =
+      std::chrono::minutes(2);  // by its ReplicaSet, of a pod that was given back
   static constexpr int kTries = 5;
   static constexpr base::Duration kTick = std::chrono::seconds(15);
 
@@ -129,7 +131,9 @@ class DrainPolicy {
     bool resumed = false;        // an earlier process began it
     bool asked = false;          // an order is not answered yet
     bool seen_detached = false;  // by the watch
-    std::string why;             // it returns
+    bool unwanted = false;       // its ReplicaSet is gone: it is evicted, and nothing takes its place
+    base::TimePoint returned_at{};
+    std::string why;  // it returns
     DrainEnd returns_as = DrainEnd::kAborted;
     std::optional<DrainEnd> end;
   };
@@ -178,6 +182,7 @@ class DrainPolicy {
   bool start(const model::HomePod& pod);
   DrainBar bar_of(const model::HomePod& pod) const;
   void bar(const std::string& key, DrainBar why, base::Duration length);
+  void note_stall(const Move& move);
   void note_return(const std::string& owner_uid);
   void tell(DrainNotice::Kind kind, const Move& move, std::string message);
   void count();

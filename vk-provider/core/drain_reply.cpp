@@ -89,6 +89,7 @@ void DrainPolicy::on_evict_reply(Move& move, const DrainReply& reply) {
       const bool two = reply.answer == Answer::kTwoBudgets;
       tell(DrainNotice::Kind::kBlocked, move, reply.message);
       bar(move.pod.uid, two ? DrainBar::kTwoBudgets : DrainBar::kRefused, kSkip);
+      if (move.unwanted) return retry(move, reply);
       if (surge) return give_back(move, DrainEnd::kAborted, "it cannot be evicted: " + reply.message);
       return finish(move, DrainEnd::kBlocked);
     }

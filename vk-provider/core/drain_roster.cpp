@@ -29,6 +29,7 @@ std::string_view to_string(DrainBar bar) {
     case DrainBar::kBudget: return "pdb";
     case DrainBar::kRefused: return "refused";
     case DrainBar::kReturned: return "returned";
+    case DrainBar::kStalled: return "stalled";
     case DrainBar::kNoRoom: return "no-room";
   }
   return "none";

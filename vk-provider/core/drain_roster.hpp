@@ -30,11 +30,12 @@ enum class DrainBar : std::uint8_t {
   kTwoBudgets,  // more than one is: the API server refuses to evict it
   kBudget,      // its budget forbids it now
   kRefused,     // the API server refuses it: a right is missing, or the budget is broken
+  kStalled,     // what replaces pods of its controller does not become Ready at home
   kReturned,    // what replaced pods of its controller came back to a rented node
   kNoRoom,      // no home node has room for it
 };
 std::string_view to_string(DrainBar bar);
-inline constexpr size_t kDrainBars = 11;
+inline constexpr size_t kDrainBars = 12;
 
 class DrainRoster {
  public:

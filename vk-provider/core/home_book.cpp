@@ -109,6 +109,7 @@ void HomeBook::count(Node& node) {
 bool HomeBook::put_node(const model::HomeNode& in) {
   Node& node = node_entry(in.name).second;
   node.round = node_round_;
+  node.ready = in.ready;
   const bool home = has_resource(in, about_.resource) && !is_virtual(in.name) && !looks_virtual(in) &&
                     selects(about_.home_selector, in.labels);
   const bool usable =
@@ -136,7 +137,7 @@ void HomeBook::forget_node(NodeEntry& entry) {
   Node& node = entry.second;
   uncount(node);
   if (node.home) --home_nodes_;
-  node.known = node.home = node.usable = false;
+  node.known = node.home = node.usable = node.ready = false;
   node.allocatable = node.sick_told = 0;
   node.labels.clear();
   node.taints.clear();
@@ -177,6 +178,16 @@ bool HomeBook::set_sick(std::map<std::string, std::int64_t> sick) {
 
 bool HomeBook::is_virtual(const std::string& node_name) const {
   return std::ranges::any_of(about_.virtual_nodes, [&](const auto& node) { return node.name == node_name; });
+}
+
+bool HomeBook::is_home(const std::string& node_name) const {
+  const auto it = nodes_.find(node_name);
+  return it != nodes_.end() && it->second.known && it->second.home;
+}
+
+bool HomeBook::is_ready(const std::string& node_name) const {
+  const auto it = nodes_.find(node_name);
+  return it != nodes_.end() && it->second.known && it->second.ready;
 }
 
 bool HomeBook::is_burst(const model::HomePod& pod) const {

@@ -73,6 +73,9 @@ class HomeBook {
   /// GPUs that are promised on home nodes beyond what the book knows, by node name.
   using Reserved = std::map<std::string, std::int64_t>;
   bool is_virtual(const std::string& node_name) const;
+  bool is_home(const std::string& node_name) const;
+  /// As its Node says.
+  bool is_ready(const std::string& node_name) const;
   /// A pod that may run at home and on a node of this gate, and that the gate keeps at home.
   bool is_burst(const model::HomePod& pod) const;
   std::int64_t gpus_of(const model::HomePod& pod) const { return model::amount_of(pod.gpus, about_.resource); }
@@ -102,6 +105,7 @@ class HomeBook {
   struct Node {
     bool known = false;   // the Node was seen; without that only its pods were
     bool home = false;    // belongs to this home
+    bool ready = false;   // as it says, also if it is a virtual one
     bool usable = false;  // a burst pod may stand there
     std::int64_t allocatable = 0;
     std::int64_t used = 0;

@@ -127,6 +127,12 @@ struct World {
     api.edit(kWeb, {{"metadata", {{"ownerReferences", nullptr}}}});
     add_pod("web-2", "home", false);
   }
+  /// What it does with one that fits again.
+  void take_back() {
+    const json owner = {
+        {"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"}, {"name", "web"}, {"uid", "rs"}, {"controller", true}};
+    api.edit(kWeb, {{"metadata", {{"ownerReferences", json::array({owner})}}}});
+  }
   bool heard(const std::string& reason) {
     r.run_for(10s);
     const auto all = api.list("/api/v1/namespaces/default/events");
@@ -221,6 +227,7 @@ TEST_CASE("a node that is opened gets its pod back within a second or two") {
   REQUIRE(w.r.run_until([&] { return !w.detached(); }, 2s));
   CHECK(w.metadata()["labels"]["pod-template-hash"] == "h1");
   CHECK(w.metadata().value("annotations", json::object()).empty());
+  w.take_back();
   CHECK(w.heard("DrainAborted"));
   CHECK(w.between.evictions.empty());
 }

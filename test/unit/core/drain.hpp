@@ -42,6 +42,7 @@ struct DrainWorld {
     if (rules.mode == core::DrainMode::kOff) rules.mode = core::DrainMode::kEvict;
     book.put_node(home_node("home1"));
     book.put_node(home_node("home2"));
+    book.put_node(home_node("burst"));
     now.steady = base::TimePoint(std::chrono::hours(10));
     now.wall = base::WallTime(std::chrono::hours(24 * 20000));
     begin();

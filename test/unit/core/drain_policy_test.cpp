@@ -28,6 +28,19 @@ std::int64_t barred(const core::DrainStep& step, core::DrainBar why) {
 
 }  // namespace
 
+TEST_CASE("pods that are not Ready stay while their node is not") {
+  DrainWorld w;
+  model::HomePod pod = DrainWorld::pod("a", "web", "burst");
+  pod.drain.ready = false;
+  w.put(pod);
+  model::HomeNode away = spillway::test::home_node("burst");
+  away.ready = false;
+  w.book.put_node(away);
+  CHECK(w.asked().empty());
+  w.book.put_node(spillway::test::home_node("burst"));
+  CHECK(w.asked() == Asked{"evict a"});
+}
+
 TEST_CASE("a pod goes home when the gate is closed, and the move ends with a Ready one there") {
   DrainWorld w;
   w.put(DrainWorld::pod("a", "web", "burst"));

@@ -108,6 +108,46 @@ TEST_CASE("a detached pod goes back") {
   CHECK(w.ended.size() == 1);
 }
 
+TEST_CASE("a pod that was given back and that nobody takes is ended") {
+  Detached w;
+  w.remove("b");  // its Deployment is deleted, and the ReplicaSet with it
+  w.pass(15min + 1s);
+  CHECK(w.asked() == Asked{"return a"});
+  w.reply("a", Answer::kDone);
+  model::HomePod orphan = DrainWorld::pod("a", "web", "burst");
+  orphan.drain.owner_uid.clear();
+  w.put(orphan);
+  CHECK(w.asked().empty());
+  w.pass(119s);
+  CHECK(w.asked().empty());
+  w.pass(1s);
+  CHECK(w.asked() == Asked{"evict a"});
+  w.reply("a", Answer::kDone);
+  w.remove("a");
+  CHECK(w.step().inflight == 0);
+  CHECK(w.ended == Asked{"gone"});
+}
+
+TEST_CASE("a replacement that opens the gate counts as one that came back") {
+  Detached w;
+  for (int i = 0; i < core::DrainPolicy::kMaxReturns; ++i) {
+    w.open = true;
+    CHECK(w.asked() == Asked{"return a"});
+    w.reply("a", Answer::kDone);
+    w.back();
+    CHECK(w.step().inflight == 0);
+    w.open = false;
+    w.pass(10min);
+    if (i + 1 == core::DrainPolicy::kMaxReturns) break;
+    CHECK(w.asked() == Asked{"detach a"});
+    w.reply("a", Answer::kDone);
+    w.put(DrainWorld::detached(DrainWorld::pod("a", "web", "burst"), w.now.wall));
+    w.put(DrainWorld::pod("b", "web", ""));
+    CHECK(w.asked().empty());
+  }
+  CHECK(w.asked().empty());
+}
+
 TEST_CASE("a move whose replacement is Ready is finished, open or closed") {
   Detached w;
   w.put(DrainWorld::pod("b", "web", "home1"));
