@@ -102,6 +102,9 @@ DoctorSeverity worst_of(const std::vector<DoctorReport>& reports);
 /// What the daemon of an installation may do by config/deploy/rbac.yaml; and `spillway gate` by config/deploy/gate.
 std::vector<Right> daemon_rights(const std::string& installation, const std::string& ns);
 std::vector<Right> gate_rights(const std::string& installation, const std::string& ns);
+/// What config/deploy/surge adds for whoever runs the gates, and config/deploy/endpoints for the daemon.
+std::vector<Right> surge_rights();
+std::vector<Right> endpoint_rights();
 
 // The checks, by what they are about.
 DoctorReport check_rights(const DoctorFacts& facts);

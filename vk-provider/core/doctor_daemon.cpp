@@ -100,6 +100,19 @@ std::vector<Right> gate_rights(const std::string& installation, const std::strin
   return expand(kRows, installation, ns);
 }
 
+std::vector<Right> surge_rights() {
+  static constexpr std::array<RightRow, 1> kRows{{{"", "pods", "patch", "", ""}}};
+  return expand(kRows, {}, {});
+}
+
+std::vector<Right> endpoint_rights() {
+  static constexpr std::array<RightRow, 2> kRows{{
+      {"", "services", "list watch", "", ""},
+      {"discovery.k8s.io", "endpointslices", "get list watch create patch delete", "", ""},
+  }};
+  return expand(kRows, {}, {});
+}
+
 DoctorReport check_rights(const DoctorFacts& facts) {
   DoctorReport out(DoctorCheck::kRights);
   if (!out.has(facts.rights)) return out;

@@ -56,7 +56,9 @@ DoctorOptions doctor_options(const Config& config, DoctorAccount account, const 
       config.kubelet_api.enabled && config.kubelet_api.certificate.source == api::CertificateSource::kCsr;
   known.gated = config.gate.enabled;
   out.gate_apart = known.gated && !config.gate.in_daemon;
+  out.leads_traffic = config.endpoints == EndpointMode::kDirect;
   for (const control::GateSettings& gate : config.gate.gates) {
+    out.surges = out.surges || (known.gated && gate.drain.mode == core::DrainMode::kSurge);
     known.soft_taint = known.soft_taint || (known.gated && gate.soft_taint);
     // Only the metrics of kube-state-metrics begin so.
     const bool default_query = gate.free_query.find("kube_") != std::string::npos;

@@ -30,8 +30,10 @@ base::Result<DoctorAccount> parse_account(const std::string& text);
 struct DoctorOptions {
   DoctorOptions() = default;
   InstallationConfig installation;
-  core::DoctorFacts known;  // its first part: what needs no reading
-  bool gate_apart = false;  // gates run in `spillway gate`
+  core::DoctorFacts known;     // its first part: what needs no reading
+  bool gate_apart = false;     // gates run in `spillway gate`
+  bool surges = false;         // one of them drains with mode surge
+  bool leads_traffic = false;  // endpoints.mode is direct
   DoctorAccount account;
 };
 

@@ -1,5 +1,7 @@
 #include "vk-provider/daemon/cli_doctor_reader.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -222,11 +224,13 @@ async::Task<void> DoctorReader::read_lease(std::string ns, std::string name, std
 awaitable<void> DoctorReader::read_rights() {
   const InstallationConfig& installation = options_.installation;
   facts_.rights = std::vector<core::SeenRight>();
-  auto done = co_await read_rights_of(options_.account.name, core::daemon_rights(installation.name, installation.ns));
-  if (done && options_.gate_apart && !options_.account.ns.empty()) {
-    done =
-        co_await read_rights_of(options_.account.name + "-gate", core::gate_rights(installation.name, installation.ns));
-  }
+  std::vector<core::Right> daemon = core::daemon_rights(installation.name, installation.ns);
+  std::vector<core::Right> gate = core::gate_rights(installation.name, installation.ns);
+  const bool apart = options_.gate_apart && !options_.account.ns.empty();
+  if (options_.surges) std::ranges::copy(core::surge_rights(), std::back_inserter(apart ? gate : daemon));
+  if (options_.leads_traffic) std::ranges::copy(core::endpoint_rights(), std::back_inserter(daemon));
+  auto done = co_await read_rights_of(options_.account.name, std::move(daemon));
+  if (done && apart) done = co_await read_rights_of(options_.account.name + "-gate", std::move(gate));
   if (!done) facts_.rights = base::fail(done.error());
 }
 

@@ -152,6 +152,8 @@ std::set<core::Right> as_set(std::vector<core::Right> rights) { return {rights.b
 TEST_CASE("the doctor asks for exactly the rights that config/deploy gives") {
   CHECK(as_set(core::daemon_rights("spillway", "spillway-system")) == rights_in("rbac.yaml"));
   CHECK(as_set(core::gate_rights("spillway", "spillway-system")) == rights_in("gate/rbac.yaml"));
+  CHECK(as_set(core::surge_rights()) == rights_in("surge/rbac.yaml"));
+  CHECK(as_set(core::endpoint_rights()) == rights_in("endpoints/rbac.yaml"));
 }
 
 TEST_CASE("the document has a row for each check, in their order") {
