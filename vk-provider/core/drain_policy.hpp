@@ -167,6 +167,7 @@ class DrainPolicy {
   void advance_evicting(Move& move, bool gone);
   void advance_settling(Move& move, bool gone);
   void advance_returning(Move& move, bool gone);
+  void await_adoption(Move& move);
   void give_back(Move& move, DrainEnd as, std::string why);
   void on_detach_reply(Move& move, const DrainReply& reply);
   void on_evict_reply(Move& move, const DrainReply& reply);

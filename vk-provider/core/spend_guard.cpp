@@ -283,18 +283,8 @@ std::optional<OverCap> SpendGuard::denies(const Purchase& purchase, base::Now no
 std::optional<OverCap> SpendGuard::reserve(const Purchase& purchase, base::Now now) {
   advance(now);
   if (reserved_.contains(purchase.tag)) return std::nullopt;
-  Reserved r;
-  r.purchase = purchase;
-  r.since = now.steady;
-  r.accounts = accounts_of(purchase);
-  count(r, 1);
-  if (auto denied = over(purchase, r.accounts)) {
-    count(r, -1);
-    return denied;
-  }
-  if (purchase.ends_within) expected_ends_.emplace(r.since + *purchase.ends_within, purchase.tag);
-  reserved_.emplace(purchase.tag, std::move(r));
-  return std::nullopt;
+  if (auto denied = denies(purchase, now)) return denied;
+  return adopt(purchase, now.steady, now);
 }
 
 std::optional<OverCap> SpendGuard::adopt(const Purchase& purchase, base::TimePoint since, base::Now now) {
